@@ -18,13 +18,20 @@ fn variable(name: &str) -> String {
     env::var(name).unwrap_or_default()
 }
 
-/// Returns the commit and its date, with `-dirty` for a changed tree. A source archive has no commit.
+/// Returns the commit and its date, with `-dirty` for a changed tree. A source archive has no
+/// commit.
 fn commit() -> String {
-    // A commit changes one of these; without them cargo would run this for every changed file of the crate.
+    // A commit changes one of these; without them cargo would run this for every changed file of
+    // the crate.
     println!("cargo::rerun-if-changed=../../.git/HEAD");
     println!("cargo::rerun-if-changed=../../.git/refs/heads");
-    let described =
-        output_of(Command::new("git").args(["describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]));
+    let described = output_of(Command::new("git").args([
+        "describe",
+        "--always",
+        "--dirty",
+        "--abbrev=12",
+        "--exclude=*",
+    ]));
     let date = output_of(Command::new("git").args(["show", "--no-patch", "--format=%cs", "HEAD"]));
     match (described, date) {
         (Some(described), Some(date)) => format!("commit {described}, {date}"),
@@ -34,7 +41,10 @@ fn commit() -> String {
 
 /// Returns the standard output of a command that succeeds.
 fn output_of(command: &mut Command) -> Option<String> {
-    let output = command.output().ok().filter(|output| output.status.success())?;
+    let output = command
+        .output()
+        .ok()
+        .filter(|output| output.status.success())?;
     let text = String::from_utf8(output.stdout).ok()?;
     Some(text.trim().to_owned())
 }
@@ -42,16 +52,21 @@ fn output_of(command: &mut Command) -> Option<String> {
 /// Writes a table of the files of the OCI layout: relative path and bytes.
 fn pack_example(root: &Path) {
     println!("cargo::rerun-if-changed={}", root.display());
-    let files =
-        ["", "blobs/sha256"].map(|folder| fs::read_dir(root.join(folder)).expect("the example is part of the source"));
-    let files = files.into_iter().flatten().flatten().map(|entry| entry.path());
+    let files = ["", "blobs/sha256"]
+        .map(|folder| fs::read_dir(root.join(folder)).expect("the example is part of the source"));
+    let files = files
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
     let mut files: Vec<PathBuf> = files.filter(|path| path.is_file()).collect();
     files.sort();
     let mut table = String::from("&[\n");
     for file in files {
         let name = file.strip_prefix(root).expect("listed below the root");
         let path = fs::canonicalize(&file).expect("a listed file exists");
-        writeln!(table, "    ({name:?}, include_bytes!({path:?})),").expect("a String takes everything");
+        writeln!(table, "    ({name:?}, include_bytes!({path:?})),")
+            .expect("a String takes everything");
     }
     table.push(']');
     let target = Path::new(&variable("OUT_DIR")).join("example.rs");

@@ -11,8 +11,8 @@ use tokio::net::TcpStream;
 use crate::support::{binary::Ran, http, work::Work};
 
 impl Work {
-    /// Writes a new certificate for 127.0.0.1 and its key, and returns a client that trusts only that. It opens a connection for
-    /// each request, so that each request makes a handshake.
+    /// Writes a new certificate for 127.0.0.1 and its key, and returns a client that trusts only
+    /// that. It opens a connection for each request, so that each request makes a handshake.
     fn certify(&self) -> Client {
         let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
         self.write("tls.crt", made.cert.pem());
@@ -37,17 +37,30 @@ async fn server_certificate_changed_is_used_without_restart() {
         silent.push(TcpStream::connect(address).await.unwrap());
     }
     let answer = first.get(&url).send().await.unwrap();
-    assert_eq!((answer.status(), answer.version()), (StatusCode::OK, Version::HTTP_2));
+    assert_eq!(
+        (answer.status(), answer.version()),
+        (StatusCode::OK, Version::HTTP_2)
+    );
 
     // The old pair stays in use.
     work.write("tls.crt", "nonsense");
     server.says("cannot be used");
-    let metrics = first.get(url.replace("/catalogs", "/metrics")).send().await.unwrap();
+    let metrics = first
+        .get(url.replace("/catalogs", "/metrics"))
+        .send()
+        .await
+        .unwrap();
     let metrics = metrics.text().await.unwrap();
-    assert!(metrics.contains("file_broken{file=\"certificate\"} 1"), "{metrics}");
+    assert!(
+        metrics.contains("file_broken{file=\"certificate\"} 1"),
+        "{metrics}"
+    );
 
     let second = work.certify();
-    until("the new certificate is used", async || answers(&second).await).await;
+    until("the new certificate is used", async || {
+        answers(&second).await
+    })
+    .await;
     assert!(!answers(&first).await);
     drop(silent);
 }
@@ -56,7 +69,8 @@ fn basic(login: &str) -> String {
     format!("Basic {}", STANDARD.encode(login))
 }
 
-/// One reader with a token. Unit tests check passwords, and scripts/checks/server.sh checks one that `htpasswd` made.
+/// One reader with a token. Unit tests check passwords, and scripts/checks/server.sh checks one
+/// that `htpasswd` made.
 fn robot() -> String {
     format!("# who may read\nrobot:sha256:{}\n", Sha256::of(b"token"))
 }
@@ -65,11 +79,18 @@ fn robot() -> String {
 async fn server_with_readers_refuses_requests_without_credentials() {
     let work = Work::published();
     work.write("readers", robot());
-    work.write("cors.yaml", "server: {readers: readers, cors: [\"https://docs.lab\"]}");
+    work.write(
+        "cors.yaml",
+        "server: {readers: readers, cors: [\"https://docs.lab\"]}",
+    );
     let server = work.serve("--config cors.yaml");
     let ask = async |path: &str, login: &str| {
         let fields = [("authorization", login)];
-        http::get(&server.url(path), if login.is_empty() { &[] } else { &fields }).await
+        http::get(
+            &server.url(path),
+            if login.is_empty() { &[] } else { &fields },
+        )
+        .await
     };
     for path in ["/healthz", "/readyz"] {
         assert_eq!(ask(path, "").await.status(), 200, "{path}");
@@ -97,19 +118,32 @@ async fn server_with_readers_refuses_requests_without_credentials() {
     let (url, docs) = (server.url("/catalogs"), ("origin", "https://docs.lab"));
     let preflight = http::request(reqwest::Method::OPTIONS, &url, &[docs]).await;
     assert_eq!(preflight.status(), 204);
-    assert_eq!(http::field(&preflight, "access-control-allow-origin"), docs.1);
+    assert_eq!(
+        http::field(&preflight, "access-control-allow-origin"),
+        docs.1
+    );
     let read = http::get(&url, &[docs, ("authorization", "Bearer token")]).await;
     assert_eq!(http::field(&read, "access-control-allow-origin"), docs.1);
 
     let registry = ask("/v2/", "").await;
     assert!(registry.text().await.unwrap().contains("UNAUTHORIZED"));
     let problem = ask("/catalogs", "").await;
-    assert_eq!(http::field(&problem, "content-type"), "application/problem+json");
+    assert_eq!(
+        http::field(&problem, "content-type"),
+        "application/problem+json"
+    );
 
     // A 304 must be as private as the answer that it confirms.
-    let tag = http::field(&ask("/catalogs/demo/all.json", "Bearer token").await, "etag");
+    let tag = http::field(
+        &ask("/catalogs/demo/all.json", "Bearer token").await,
+        "etag",
+    );
     let url = server.url("/catalogs/demo/all.json");
-    let same = http::get(&url, &[("authorization", "Bearer token"), ("if-none-match", &tag)]).await;
+    let same = http::get(
+        &url,
+        &[("authorization", "Bearer token"), ("if-none-match", &tag)],
+    )
+    .await;
     assert_eq!(same.status(), 304);
     assert!(http::field(&same, "cache-control").starts_with("private"));
 }
@@ -120,9 +154,15 @@ async fn sync_from_protected_mirror_needs_credentials() {
     work.write("readers", robot());
     work.write("fields", "Authorization: Bearer token\n");
     let server = work.serve("--readers readers");
-    let as_user = |login: &str| server.url.replacen("http://", &format!("http://{login}@"), 1);
+    let as_user = |login: &str| {
+        server
+            .url
+            .replacen("http://", &format!("http://{login}@"), 1)
+    };
     let sync = |from: &str, options: &str| work.run(&format!("sync {from} {options}"));
-    sync(&server.url, "refused").exits(1).complains("credentials");
+    sync(&server.url, "refused")
+        .exits(1)
+        .complains("credentials");
     let copied = sync(&as_user("robot:token"), "one -vv").exits(0);
     assert!(!format!("{copied:?}").contains("robot:token"), "{copied:?}");
     sync(&server.url, "two --header-file fields").exits(0);
@@ -140,7 +180,10 @@ fn listing(folder: &Path) -> String {
 
 /// Changes the permissions of a folder and of all in it.
 fn change_mode(folder: &Path, mode: &str) {
-    let changed = Command::new("chmod").args(["-R", mode]).arg(folder).status();
+    let changed = Command::new("chmod")
+        .args(["-R", mode])
+        .arg(folder)
+        .status();
     assert!(changed.unwrap().success());
 }
 

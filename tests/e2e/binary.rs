@@ -8,9 +8,12 @@ use crate::support::binary::{Ran, path};
 use crate::support::catalogs;
 use crate::support::work::Work;
 
-/// Polls a version of the example as `demo`. The caller checks the exit code, which tells a publication.
+/// Polls a version of the example as `demo`. The caller checks the exit code, which tells a
+/// publication.
 fn poll(work: &Work, version: &str, more: &str) -> Ran {
-    let line = format!("poll --store store --json --detailed-exitcode --catalog demo=oci:example:{version} {more}");
+    let line = format!(
+        "poll --store store --json --detailed-exitcode --catalog demo=oci:example:{version} {more}"
+    );
     work.run(&line)
 }
 
@@ -65,7 +68,10 @@ fn render_prints_bytes_with_published_content_hash() {
     let folder = format!("render dir:{}", catalogs::folder("v1").display());
     assert_eq!(layout, work.run(&folder).exits(0).stdout);
     let polled = poll(&work, "v1", "").exits(10).json();
-    assert_eq!(polled[0]["contentHash"], Sha256::of(layout.as_bytes()).to_string());
+    assert_eq!(
+        polled[0]["contentHash"],
+        Sha256::of(layout.as_bytes()).to_string()
+    );
     poll(&work, "v1", "--force").exits(0);
 }
 
@@ -134,7 +140,10 @@ fn completions_know_commands_catalogs_and_packages() {
     for (line, expected) in [
         ("catalog-mirror roll", "rollback"),
         ("catalog-mirror ls --store store dem", "demo"),
-        ("catalog-mirror images --store store --package demo-q", "demo-queue"),
+        (
+            "catalog-mirror images --store store --package demo-q",
+            "demo-queue",
+        ),
         ("catalog-mirror gc --dry", "--dry-run"),
         ("catalog-mirror ls --store none dem", ""),
     ] {
@@ -143,7 +152,11 @@ fn completions_know_commands_catalogs_and_packages() {
              COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _clap_complete_catalog_mirror catalog-mirror \"${{COMP_WORDS[-1]}}\"; \
              echo \"${{COMPREPLY[*]}}\""
         );
-        let completed = Ran::of(Command::new("bash").args(["-c", &script]).current_dir(work.root()));
+        let completed = Ran::of(
+            Command::new("bash")
+                .args(["-c", &script])
+                .current_dir(work.root()),
+        );
         assert_eq!(completed.stdout.trim(), expected, "{line}: {completed:?}");
     }
 }

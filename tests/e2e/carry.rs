@@ -1,5 +1,5 @@
-//! `carry` with a registry of the tests, and a skopeo of the tests that copies manifests alone. scripts/checks/carry.sh has the real
-//! ones.
+//! `carry` with a registry of the tests, and a skopeo of the tests that copies manifests alone.
+//! scripts/checks/carry.sh has the real ones.
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
@@ -30,7 +30,11 @@ impl CarrySite {
         registry.push("other/app", "v1", &images[1]);
         let isc = "apiVersion: mirror.openshift.io/v2alpha1\nkind: ImageSetConfiguration\nmirror: {operators: [{catalog: 'HOST/ns/index:v4.20', packages: [{name: small}]}]}\n";
         work.write("isc.yaml", isc.replace("HOST", &host));
-        let site = Self { work, registry, images };
+        let site = Self {
+            work,
+            registry,
+            images,
+        };
         site.write_skopeo("1.9.3", "");
         for image in &site.images {
             let path = image.digest.replace("sha256:", "manifests-of/");
@@ -39,7 +43,8 @@ impl CarrySite {
         site
     }
 
-    /// Writes a skopeo that notes its copies, fails for images with `failing` in their reference, and copies manifests to folders.
+    /// Writes a skopeo that notes its copies, fails for images with `failing` in their reference,
+    /// and copies manifests to folders.
     fn write_skopeo(&self, version: &str, failing: &str) {
         let root = self.work.root().display();
         let script = format!(
@@ -82,7 +87,10 @@ async fn carry_out_names_what_fails_and_copies_the_rest_once() {
     assert!(!site.work.exists("disk") && site.copies().is_empty());
     site.write_skopeo("1.9.3", "team/app");
     let failed = site.carry("out isc.yaml disk").exits(1);
-    failed.complains(&format!("team/app@{}: skopeo: it is broken", site.images[0].digest));
+    failed.complains(&format!(
+        "team/app@{}: skopeo: it is broken",
+        site.images[0].digest
+    ));
     assert_eq!(site.copies().len(), 2);
     site.write_skopeo("1.9.3", "");
     let again = site.carry("out isc.yaml disk").exits(0);
@@ -114,18 +122,30 @@ async fn carry_in_pushes_catalogs_and_writes_manifests() {
     site.copies();
     let dry = site.carry(&format!("in disk {to} --dry-run")).exits(0);
     dry.prints("push index-v4-20");
-    assert!(!site.work.exists("store") && !site.work.exists("manifests") && site.copies().is_empty());
+    assert!(
+        !site.work.exists("store") && !site.work.exists("manifests") && site.copies().is_empty()
+    );
     let done = site.carry(&format!("in disk {to}")).exits(0);
     done.complains("speaks plain HTTP");
-    let place = format!("{}/olm/{}", target.host(), site.registry.host().replace(':', "-"));
+    let place = format!(
+        "{}/olm/{}",
+        target.host(),
+        site.registry.host().replace(':', "-")
+    );
     let copies = site.copies();
     for part in ["carried-", &tag] {
         let reference = format!(" docker://{place}/team/app:{part}");
-        assert!(copies.iter().any(|copy| copy.contains(&reference)), "{copies:?}");
+        assert!(
+            copies.iter().any(|copy| copy.contains(&reference)),
+            "{copies:?}"
+        );
     }
     let attachments = site.work.read("manifests/registries.d.yaml");
     let is_attached = |image| attachments.contains(image);
-    assert!(is_attached("team/app") && !is_attached("other/app"), "{attachments}");
+    assert!(
+        is_attached("team/app") && !is_attached("other/app"),
+        "{attachments}"
+    );
     let catalogs = site.work.read("manifests/catalogs.yaml");
     for part in [
         "name: cs-index-v4-20\n",
@@ -136,7 +156,11 @@ async fn carry_in_pushes_catalogs_and_writes_manifests() {
     }
     let sets = site.work.read("manifests/mirror-sets.yaml");
     assert!(sets.contains(&format!("- {place}/team\n")), "{sets}");
-    assert!(site.work.read("manifests/registries.conf").contains("insecure = true"));
+    assert!(
+        site.work
+            .read("manifests/registries.conf")
+            .contains("insecure = true")
+    );
     // The catalog is at the target: the mirror reads it back.
     let poll = format!(
         "poll --store back --plain-http {0} --catalog back={0}/olm/index:v4.20",

@@ -11,16 +11,21 @@ fn compose(work: &Work, text: &str, more: &str) -> Ran {
 }
 
 fn bundles(lines: &str) -> Vec<String> {
-    let metas = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let metas = lines
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
     let bundles = metas.filter(|meta| meta["schema"] == "olm.bundle");
-    bundles.map(|meta| meta["name"].as_str().unwrap().to_owned()).collect()
+    bundles
+        .map(|meta| meta["name"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 #[test]
 fn compose_prints_selected_lines_of_stores_folders_and_layouts() {
     let work = Work::published();
     let rendered = work.run("render oci:example:v1").exits(0).stdout;
-    let heads = "inputs: [{catalog: demo, select: {packages: [{name: demo-cache}, {name: demo-queue}]}}]";
+    let heads =
+        "inputs: [{catalog: demo, select: {packages: [{name: demo-cache}, {name: demo-queue}]}}]";
     let heads = compose(&work, heads, "").exits(0).stdout;
     assert_eq!(bundles(&heads), ["demo-cache.v1.1.0", "demo-queue.v2.1.0"]);
 
@@ -31,10 +36,16 @@ fn compose_prints_selected_lines_of_stores_folders_and_layouts() {
     work.write("more/cache.json", format!("{bundle}\n{entry}\n"));
     let more = "inputs: [{source: 'dir:mine'}]\nadd: [{source: 'dir:more'}]\nremove: [{package: demo-queue}]";
     let more = compose(&work, more, "").exits(0);
-    assert_eq!(bundles(&more.stdout), ["demo-cache.v1.1.0", "demo-cache.v2.0.0"]);
+    assert_eq!(
+        bundles(&more.stdout),
+        ["demo-cache.v1.1.0", "demo-cache.v2.0.0"]
+    );
 
     let pin = work.json("store/catalogs/demo/current.json");
-    let pinned = format!("inputs: [{{catalog: 'demo@{}'}}]", pin["contentHash"].as_str().unwrap());
+    let pinned = format!(
+        "inputs: [{{catalog: 'demo@{}'}}]",
+        pin["contentHash"].as_str().unwrap()
+    );
     assert_eq!(compose(&work, &pinned, "").exits(0).stdout, rendered);
 }
 
@@ -68,7 +79,9 @@ fn compose_explains_every_bundle() {
 apiVersion: olm.operatorframework.io/filter/mirror/v1alpha1
 packages: [{name: demo-cache, channels: [{name: stable, versionRange: '>=1.0.1'}]}]
 ";
-    let table = compose(&work, text, "--catalog demo --explain").exits(0).stdout;
+    let table = compose(&work, text, "--catalog demo --explain")
+        .exits(0)
+        .stdout;
     let lines = table
         .lines()
         .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
@@ -82,7 +95,9 @@ packages: [{name: demo-cache, channels: [{name: stable, versionRange: '>=1.0.1'}
         "in: packages 1, bundles 2; out: bundles 1, whole packages 3",
     ];
     assert_eq!(lines.collect::<Vec<_>>(), expected);
-    let json = compose(&work, text, "--catalog demo --explain --json").exits(0).json();
+    let json = compose(&work, text, "--catalog demo --explain --json")
+        .exits(0)
+        .json();
     let mut decisions = json.as_array().unwrap().iter();
     assert!(decisions.any(|decision| decision["bundle"] == "demo-cache.v1.0.1"));
 }
@@ -108,19 +123,33 @@ fn compose_wrong_exits_with_1_or_2() {
 #[tokio::test(flavor = "multi_thread")]
 async fn compose_image_is_that_of_the_mirror_in_layout_and_registry() {
     let work = Work::published();
-    let text = "inputs: [{catalog: demo, select: {packages: [{name: demo-cache}, {name: demo-queue}]}}]";
-    let written = compose(&work, text, "--image oci:layout:v1").exits(0).stdout;
+    let text =
+        "inputs: [{catalog: demo, select: {packages: [{name: demo-cache}, {name: demo-queue}]}}]";
+    let written = compose(&work, text, "--image oci:layout:v1")
+        .exits(0)
+        .stdout;
     let lines = compose(&work, text, "").exits(0).stdout;
     assert_eq!(work.run("render oci:layout:v1").exits(0).stdout, lines);
 
     // The whole catalog has the image that the mirror serves for it, and both are in the layout.
-    let whole = compose(&work, "inputs: [{catalog: demo}]", "--image oci:layout:whole").exits(0);
+    let whole = compose(
+        &work,
+        "inputs: [{catalog: demo}]",
+        "--image oci:layout:whole",
+    )
+    .exits(0);
     let current = work.json("store/catalogs/demo/current.json");
     let hex = whole.stdout.trim().strip_prefix("sha256:").unwrap();
-    assert!(current["image"].to_string().contains(hex), "{whole:#?} {current}");
+    assert!(
+        current["image"].to_string().contains(hex),
+        "{whole:#?} {current}"
+    );
     assert_eq!(work.run("render oci:layout:v1").exits(0).stdout, lines);
 
-    let registry = testkit::Registry::builder().bearer("pusher", "s3cret").start().await;
+    let registry = testkit::Registry::builder()
+        .bearer("pusher", "s3cret")
+        .start()
+        .await;
     let reference = registry.reference("team/catalog", "v1");
     let host = registry.host();
     let login = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, "pusher:s3cret");
@@ -133,8 +162,13 @@ async fn compose_image_is_that_of_the_mirror_in_layout_and_registry() {
     assert_eq!(compose(&work, text, &push).exits(0).stdout, written);
     let pulled = work.run(&format!("render {reference} {access}")).exits(0);
     assert_eq!(pulled.stdout, lines);
-    compose(&work, text, &push).exits(0).complains("nothing was pushed");
+    compose(&work, text, &push)
+        .exits(0)
+        .complains("nothing was pushed");
     let requests = registry.requests();
     let mut queries = requests.iter().map(|request| &request.query);
-    assert!(queries.any(|query| query.contains("%3Apull%2Cpush")), "{requests:?}");
+    assert!(
+        queries.any(|query| query.contains("%3Apull%2Cpush")),
+        "{requests:?}"
+    );
 }

@@ -3,7 +3,9 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use model::{Availability, CatalogName, Key, Outcome, Snapshot, Status};
-use publish::{Catalog, CatalogSource, ComposedSource, MirrorSettings, PollOptions, Report, Schedule};
+use publish::{
+    Catalog, CatalogSource, ComposedSource, MirrorSettings, PollOptions, Report, Schedule,
+};
 use store::{StoreExt, read_stored};
 use storekit::Action;
 use tokio_util::sync::CancellationToken;
@@ -42,7 +44,12 @@ async fn published() -> Site {
     site.push(&ten());
     assert_eq!(site.poll().await.outcome, Outcome::Published);
     let report = poll(&site, &selection()).await;
-    assert_eq!(report.outcome, Outcome::Published, "{:?}", report.error_text());
+    assert_eq!(
+        report.outcome,
+        Outcome::Published,
+        "{:?}",
+        report.error_text()
+    );
     site
 }
 
@@ -55,7 +62,12 @@ async fn waits(site: &Site, catalog: &Catalog, reason: &str) {
     assert!(error.contains(reason), "{error}");
     assert_eq!(site.current_of(name).await, before);
     let key = Key::Status(catalog.name.clone());
-    let (status, _) = site.store.read_document::<Status>(&key).await.unwrap().unwrap();
+    let (status, _) = site
+        .store
+        .read_document::<Status>(&key)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(status.error, Some(error));
 }
 
@@ -63,7 +75,11 @@ async fn waits(site: &Site, catalog: &Catalog, reason: &str) {
 async fn composition_follows_its_input_and_moves_only_what_it_selects() {
     let site = published().await;
     let (whole, team) = (snapshot(&site, "site").await, snapshot(&site, "team").await);
-    let names: Vec<&str> = team.packages.iter().map(|shard| shard.name.as_str()).collect();
+    let names: Vec<&str> = team
+        .packages
+        .iter()
+        .map(|shard| shard.name.as_str())
+        .collect();
     assert_eq!(names, ["p4", "p5"]);
     assert_eq!(team.package("p5"), whole.package("p5"));
     assert!(team.package("p4").unwrap().metas < whole.package("p4").unwrap().metas);
@@ -115,12 +131,18 @@ async fn invalid_composition_is_refused_and_its_input_is_not() {
 #[tokio::test(flavor = "multi_thread")]
 async fn edited_composition_is_published_although_packages_are_gone() {
     let site = published().await;
-    let less = composed("team", "inputs: [{catalog: site, select: {packages: [{name: p4}]}}]");
+    let less = composed(
+        "team",
+        "inputs: [{catalog: site, select: {packages: [{name: p4}]}}]",
+    );
     assert_eq!(poll(&site, &less).await.changes.removed, ["p5"]);
     let whole = composed("whole", "inputs: [{catalog: site}]");
     assert_eq!(poll(&site, &whole).await.outcome, Outcome::Published);
     let (input, copy) = (site.current().await, site.current_of("whole").await);
-    assert_eq!((copy.content_hash, copy.all), (input.content_hash, input.all));
+    assert_eq!(
+        (copy.content_hash, copy.all),
+        (input.content_hash, input.all)
+    );
     assert_eq!(copy.image, input.image);
 }
 
@@ -140,10 +162,22 @@ async fn composition_waits_for_an_input_that_is_not_there() {
     // Its own image has no packages any more, so the old ones stay served.
     site.push(&vec![("README.md".to_owned(), Vec::new())]);
     site.poll().await;
-    waits(&site, &team, "waiting for site: the new content was not published").await;
+    waits(
+        &site,
+        &team,
+        "waiting for site: the new content was not published",
+    )
+    .await;
 
-    publish::remove(&site.store, &site.catalog.name).await.unwrap();
-    waits(&site, &team, "waiting for site: the store has no such catalog").await;
+    publish::remove(&site.store, &site.catalog.name)
+        .await
+        .unwrap();
+    waits(
+        &site,
+        &team,
+        "waiting for site: the store has no such catalog",
+    )
+    .await;
     let chain = composed("chain", "inputs: [{catalog: other}]");
     let other = composed("other", "inputs: [{catalog: nowhere}]");
     poll(&site, &other).await;
@@ -194,10 +228,14 @@ async fn pinned_input_outlives_forty_updates_and_collection() {
     let site = Site::published().await;
     let first = site.current().await.content_hash;
     let pinned = |packages: &str| {
-        let text = format!("inputs: [{{catalog: 'site@{first}', select: {{packages: [{packages}]}}}}]");
+        let text =
+            format!("inputs: [{{catalog: 'site@{first}', select: {{packages: [{packages}]}}}}]");
         composed("team", &text)
     };
-    assert_eq!(poll(&site, &pinned("{name: p4}")).await.outcome, Outcome::Published);
+    assert_eq!(
+        poll(&site, &pinned("{name: p4}")).await.outcome,
+        Outcome::Published
+    );
     for at in 0..40 {
         site.push(&ten_but(3, 4 + at));
         assert_eq!(site.poll().await.outcome, Outcome::Published);
@@ -206,13 +244,19 @@ async fn pinned_input_outlives_forty_updates_and_collection() {
     assert!(collected > 40, "{collected}");
     // The selection is edited after its input has moved on and the collection.
     let report = poll(&site, &pinned("{name: p3}")).await;
-    assert_eq!(report.outcome, Outcome::Published, "{:?}", report.error_text());
+    assert_eq!(
+        report.outcome,
+        Outcome::Published,
+        "{:?}",
+        report.error_text()
+    );
     let lines = snapshot(&site, "team").await;
     assert_eq!(lines.package("p3").unwrap().metas, 3);
     let expired = site.current().await.previous[3].content_hash;
     let text = format!("inputs: [{{catalog: 'site@{expired}'}}]");
     let kept = site.current().await.content_hash;
-    let expected = format!("waiting for site: the store does not keep {expired} of it; it keeps {kept}");
+    let expected =
+        format!("waiting for site: the store does not keep {expired} of it; it keeps {kept}");
     waits(&site, &composed("team", &text), &expected).await;
 }
 
@@ -258,7 +302,9 @@ async fn schedule_polls_a_composition_when_its_input_was_published() {
             }
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), next).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(30), next)
+        .await
+        .unwrap();
     stop.cancel();
     running.await.unwrap();
 }
@@ -267,8 +313,10 @@ async fn schedule_polls_a_composition_when_its_input_was_published() {
 async fn damaged_shard_of_an_input_is_mended_by_the_input() {
     let site = published().await;
     let shard = snapshot(&site, "site").await.package("p5").unwrap().stored;
-    site.store
-        .corrupt(&shard.with_kind(model::Kind::Package).key(), &b"damaged"[..]);
+    site.store.corrupt(
+        &shard.with_kind(model::Kind::Package).key(),
+        &b"damaged"[..],
+    );
     let team = selection();
     let options = PollOptions {
         force: true,

@@ -30,7 +30,10 @@ items:
     assert_eq!(server.status("/catalogs/demo/api/v1/all").await, 404);
 
     // A catalog that is made available again is served without another pull.
-    work.write("catalogs.yaml", manifests.replace("Unavailable", "Available"));
+    work.write(
+        "catalogs.yaml",
+        manifests.replace("Unavailable", "Available"),
+    );
     work.plays(&poll);
     assert_eq!(server.status("/catalogs/demo/api/v1/all").await, 200);
 }
@@ -46,10 +49,15 @@ fn limits_in_config_bound_image_and_catalog() {
              {{name: b, source: 'oci:example:v1', limits: {{{limit}: 4096}}}}]\n"
         );
         work.write("catalogs.yaml", text);
-        let polled = work.run("poll --json --config catalogs.yaml --store store").exits(1);
+        let polled = work
+            .run("poll --json --config catalogs.yaml --store store")
+            .exits(1);
         polled.prints(&format!("the limit {limit} of 1"));
         polled.prints(&format!("a larger limits.{limit} of the catalog"));
-        assert!(work.exists("store/catalogs/b/current.json") && !work.exists("store/catalogs/a/current.json"));
+        assert!(
+            work.exists("store/catalogs/b/current.json")
+                && !work.exists("store/catalogs/a/current.json")
+        );
     }
 }
 
@@ -84,7 +92,11 @@ fn store_of_the_configuration_is_used_by_every_command() {
     );
     // A variable may name the file too.
     for line in ["verify", "images", "validate a", "rm a"] {
-        Ran::of(work.command(line).env("CATALOG_MIRROR_CONFIG", "catalogs.yaml")).exits(0);
+        Ran::of(
+            work.command(line)
+                .env("CATALOG_MIRROR_CONFIG", "catalogs.yaml"),
+        )
+        .exits(0);
     }
     work.write("catalogs.yaml", "store: ''\n");
     work.plays("1 ls --config catalogs.yaml\n! store");
@@ -105,7 +117,11 @@ fn serve_reports_unusable_files_before_it_listens() {
     work.write("empty", "");
     work.write("bad.json", r#"{"auths": password}"#);
     for (text, options, part) in [
-        ("registries: {authFiles: [bad.json]}", "", "bad.json: is not JSON"),
+        (
+            "registries: {authFiles: [bad.json]}",
+            "",
+            "bad.json: is not JSON",
+        ),
         ("", "--tls-cert empty", "tlsKey is missing"),
         ("", "--tls-cert empty --tls-key empty", "certificate"),
         ("grpc: {tls: true}", "--grpc 127.0.0.1:0", "server.tlsCert"),

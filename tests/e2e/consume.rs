@@ -24,9 +24,15 @@ async fn diff_prints_table_and_document_that_server_answers() {
         "+ demo-database bundle demo-database.v1.3.0",
     ] {
         let words = |row: &str| row.split_whitespace().take(4).collect::<Vec<_>>().join(" ");
-        assert!(table.lines().any(|row| words(row) == line), "{line}: {table}");
+        assert!(
+            table.lines().any(|row| words(row) == line),
+            "{line}: {table}"
+        );
     }
-    assert!(table.contains("1 packages added, 1 removed, 1 changed"), "{table}");
+    assert!(
+        table.contains("1 packages added, 1 removed, 1 changed"),
+        "{table}"
+    );
     work.plays(
         "0 diff --store store demo current
          10 diff --store store demo 2 1
@@ -36,9 +42,16 @@ async fn diff_prints_table_and_document_that_server_answers() {
          1 diff --store store dir:a
          1 diff --store store dir:/none dir:/nothing",
     );
-    let diff = |names: &str| work.run(&format!("diff --json --store store {names}")).exits(10).json();
+    let diff = |names: &str| {
+        work.run(&format!("diff --json --store store {names}"))
+            .exits(10)
+            .json()
+    };
     let by_default = diff("demo");
-    let (from, to) = (by_default["from"].as_str().unwrap(), by_default["to"].as_str().unwrap());
+    let (from, to) = (
+        by_default["from"].as_str().unwrap(),
+        by_default["to"].as_str().unwrap(),
+    );
     let [old, new] = ["v1", "v2"].map(|version| catalogs::folder(version).display().to_string());
     for names in [
         "demo 1 2",
@@ -59,11 +72,21 @@ async fn diff_prints_table_and_document_that_server_answers() {
 #[test]
 fn history_lists_states_with_changes_and_says_when_it_is_held_back() {
     let work = both();
-    let states = || work.run("history --store store --json demo").exits(0).json();
+    let states = || {
+        work.run("history --store store --json demo")
+            .exits(0)
+            .json()
+    };
     let changes = |at: usize| {
         let state = &states()[at];
-        let [added, removed] = ["added", "removed"].map(|kind| state["changes"][kind].as_array().map(Vec::len));
-        (state["serial"].as_u64(), added, removed, state["isHeldBack"].as_bool())
+        let [added, removed] =
+            ["added", "removed"].map(|kind| state["changes"][kind].as_array().map(Vec::len));
+        (
+            state["serial"].as_u64(),
+            added,
+            removed,
+            state["isHeldBack"].as_bool(),
+        )
     };
     assert_eq!(changes(0), (Some(2), Some(1), Some(1), Some(false)));
     // The first state adds all.
@@ -93,9 +116,15 @@ async fn upgrade_and_graph_read_stores_mirrors_and_sources() {
     let [url, missing] = ["demo", "demos"].map(|name| server.url(&format!("/catalogs/{name}")));
     let mut answers = Vec::new();
     for catalog in ["--store store demo", &url, &source] {
-        let ways = work.run(&format!("upgrade --json {catalog} demo-cache 1.0.0")).exits(0);
+        let ways = work
+            .run(&format!("upgrade --json {catalog} demo-cache 1.0.0"))
+            .exits(0);
         let steps = ways.json()["channels"][0]["steps"].clone();
-        let steps = steps.as_array().unwrap().iter().map(|step| step["version"].clone());
+        let steps = steps
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|step| step["version"].clone());
         assert_eq!(steps.collect::<Vec<_>>(), ["1.0.1", "1.1.0"], "{catalog}");
         work.plays(&format!(
             "0 upgrade {catalog} demo-cache 1.0.0 1.1.0
@@ -126,7 +155,8 @@ async fn upgrade_and_graph_read_stores_mirrors_and_sources() {
 async fn bundle_is_read_from_catalogs_images_and_folders() {
     let (work, registry) = (Work::new(), Registry::start().await);
     let host = registry.host();
-    let mut catalog = String::from("{\"schema\":\"olm.package\",\"name\":\"etcd\",\"defaultChannel\":\"a\"}\n");
+    let mut catalog =
+        String::from("{\"schema\":\"olm.package\",\"name\":\"etcd\",\"defaultChannel\":\"a\"}\n");
     catalog += r#"{"schema":"olm.channel","package":"etcd","name":"a","entries":[{"name":"etcd.v1"},{"name":"etcd.v2","replaces":"etcd.v1"}]}"#;
     for version in ["1", "2"] {
         let files = bundles::files(version);
@@ -134,9 +164,10 @@ async fn bundle_is_read_from_catalogs_images_and_folders() {
         let image = bundles::image(version);
         registry.push("etcd", version, &image);
         image.write_layout(&work.path(&format!("oci{version}")), None);
-        let package =
-            json!({"type": "olm.package", "value": {"packageName": "etcd", "version": format!("{version}.0.0")}});
-        let objects = files.iter().filter(|(file, _)| file.starts_with("manifests/"));
+        let package = json!({"type": "olm.package", "value": {"packageName": "etcd", "version": format!("{version}.0.0")}});
+        let objects = files
+            .iter()
+            .filter(|(file, _)| file.starts_with("manifests/"));
         let objects =
             objects.map(|(_, text)| json!({"type": "olm.bundle.object", "value": {"data": STANDARD.encode(text)}}));
         let properties: Vec<Value> = objects.chain([package]).collect();
@@ -147,8 +178,12 @@ async fn bundle_is_read_from_catalogs_images_and_folders() {
         bundle["package"] = "other".into();
         catalog += &bundle.to_string();
     }
-    work.write_all("configs", &vec![("catalog.json".to_owned(), catalog.into_bytes())]);
-    work.run("poll --store store --catalog c=dir:configs").exits(0);
+    work.write_all(
+        "configs",
+        &vec![("catalog.json".to_owned(), catalog.into_bytes())],
+    );
+    work.run("poll --store store --catalog c=dir:configs")
+        .exits(0);
     let server = work.serve("");
     let url = server.url("/catalogs/c");
     let mut answers = Vec::new();
@@ -163,10 +198,16 @@ async fn bundle_is_read_from_catalogs_images_and_folders() {
         &format!("{url} other 1.0.0 2.0.0"),
     ] {
         let options = format!("--json --store store --plain-http {host}");
-        let answer = work.run(&format!("bundle diff {options} {bundles}")).exits(0).json();
+        let answer = work
+            .run(&format!("bundle diff {options} {bundles}"))
+            .exits(0)
+            .json();
         answers.push(["unsafe", "permissions", "crds"].map(|field| answer[field].clone()));
     }
-    assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
+    assert!(
+        answers.iter().all(|answer| *answer == answers[0]),
+        "{answers:?}"
+    );
     registry.push("catalog", "1", &catalogs::image(&catalogs::example("v1")));
     work.write("installed.txt", "etcd 1.0.0\n");
     work.plays(&format!(
@@ -193,21 +234,32 @@ async fn bundle_is_read_from_catalogs_images_and_folders() {
          > etcd: 1.0.0 -> 2.0.0: unsafe changes: 1, gained permissions: 1"
     ));
     let plan = work.run("plan installed.txt --store store --from c --to c --bundles --json");
-    let compared = json!([{"from": "1.0.0", "to": "2.0.0", "unsafeChanges": 1, "gainedPermissions": 1}]);
+    let compared =
+        json!([{"from": "1.0.0", "to": "2.0.0", "unsafeChanges": 1, "gainedPermissions": 1}]);
     assert_eq!(plan.exits(0).json()["operators"][0]["bundles"], compared);
 }
 
 #[test]
 fn plan_reads_lists_and_prints_table_json_and_image_set() {
     let work = both();
-    let [old, new] = ["v1", "v2"].map(|version| format!("dir:{}", catalogs::folder(version).display()));
-    work.write("installed.txt", "\u{feff}demo-cache 1.0.0\r\ndemo-search 0.1.0\r\n");
+    let [old, new] =
+        ["v1", "v2"].map(|version| format!("dir:{}", catalogs::folder(version).display()));
+    work.write(
+        "installed.txt",
+        "\u{feff}demo-cache 1.0.0\r\ndemo-search 0.1.0\r\n",
+    );
     let plan = format!("plan installed.txt --from {old} --to {new} --on 2026-11-26");
     let table = work.run(&format!("{plan} --cluster 4.21")).exits(1).stdout;
-    assert!(table.lines().all(|line| line.chars().count() <= 100), "{table}");
+    assert!(
+        table.lines().all(|line| line.chars().count() <= 100),
+        "{table}"
+    );
     let document = work.run(&format!("{plan} --json")).exits(1).json();
     let row = |at: usize| &document["operators"][at];
-    assert_eq!([&row(0)["verdict"], &row(1)["verdict"]], ["either", "no-way"]);
+    assert_eq!(
+        [&row(0)["verdict"], &row(1)["verdict"]],
+        ["either", "no-way"]
+    );
     assert_eq!(row(0)["after"][1]["version"], "1.1.0");
     work.write("cache.txt", "demo-cache 1.0.0");
     work.plays(&format!(
@@ -233,11 +285,24 @@ fn images_lists_each_image_once_with_its_bundles() {
     let work = both();
     let list = work.run("images --store store").exits(0).stdout;
     let lines: Vec<&str> = list.lines().collect();
-    assert!(lines.is_sorted_by(|a, b| a < b) && !lines.is_empty(), "{list}");
-    let document = work.run("images --store store --format json").exits(0).json();
+    assert!(
+        lines.is_sorted_by(|a, b| a < b) && !lines.is_empty(),
+        "{list}"
+    );
+    let document = work
+        .run("images --store store --format json")
+        .exits(0)
+        .json();
     let images = document["images"].as_array().unwrap();
-    assert!(images.iter().map(|image| image["image"].as_str().unwrap()).eq(lines));
-    let mut needs = images.iter().map(|image| image["neededBy"].as_array().unwrap());
+    assert!(
+        images
+            .iter()
+            .map(|image| image["image"].as_str().unwrap())
+            .eq(lines)
+    );
+    let mut needs = images
+        .iter()
+        .map(|image| image["neededBy"].as_array().unwrap());
     assert!(needs.all(|needs| !needs.is_empty()));
 }
 
@@ -278,10 +343,15 @@ async fn images_check_names_image_missing_in_registry() {
     let image = bundles::image("1");
     registry.push("ns/bundle", "v1", &image);
     let there = format!("{}/ns/bundle@{}", registry.host(), image.digest);
-    let gone = format!("{}/ns/operator@{}", registry.host(), testkit::digest(b"gone"));
+    let gone = format!(
+        "{}/ns/operator@{}",
+        registry.host(),
+        testkit::digest(b"gone")
+    );
     let work = Work::new();
     write_small(&work, [&there, &gone]);
-    work.run("poll --store store --catalog small=dir:small").exits(0);
+    work.run("poll --store store --catalog small=dir:small")
+        .exits(0);
     let host = registry.host();
     let checked = work
         .run(&format!(
@@ -293,7 +363,8 @@ async fn images_check_names_image_missing_in_registry() {
     checked.complains(&format!("missing: {gone}, needed by small.v1"));
 }
 
-/// Expects the digest that was polled, and another default channel where the original default is left out.
+/// Expects the digest that was polled, and another default channel where the original default is
+/// left out.
 #[tokio::test(flavor = "multi_thread")]
 async fn images_imageset_pins_digest_of_polled_catalog() {
     let registry = Registry::start().await;
@@ -302,7 +373,8 @@ async fn images_imageset_pins_digest_of_polled_catalog() {
     let image = catalogs::image(&catalogs::files(&work.path("small")));
     registry.push("ns/cat", "v4.20", &image);
     let host = registry.host();
-    work.poll_plain(host, &format!("{host}/ns/cat:v4.20")).exits(10);
+    work.poll_plain(host, &format!("{host}/ns/cat:v4.20"))
+        .exits(10);
     let imageset = work
         .run("images --store store --channel stable --format imageset")
         .exits(0);
@@ -343,10 +415,12 @@ fn manifests_point_clusters_at_mirror() {
          ! --images-at",
         listed[0]["image"].as_str().unwrap()
     ));
-    let images = |options: &str| work.run(&format!("manifests --store store --images-at {options}"));
+    let images =
+        |options: &str| work.run(&format!("manifests --store store --images-at {options}"));
     images("registry.example/olm").prints(
         "imageDigestMirrors:\n  - mirrors:\n    - registry.example/olm/registry.example.com/demo\n    source: registry.example.com/demo\n",
     );
-    images("http://registry.example:5000 --kind registries-conf")
-        .prints("location = \"registry.example:5000/registry.example.com/demo\"\ninsecure = true\n");
+    images("http://registry.example:5000 --kind registries-conf").prints(
+        "location = \"registry.example:5000/registry.example.com/demo\"\ninsecure = true\n",
+    );
 }

@@ -9,8 +9,9 @@ use crate::support::work::Work;
 /// Returns all files of a store except those that each store writes for itself.
 fn tree(work: &Work, store: &str) -> Files {
     let mut files = catalogs::files(&work.path(store));
-    files
-        .retain(|(path, _)| !path.ends_with("status.json") && !path.ends_with("layers.json") && !path.starts_with('.'));
+    files.retain(|(path, _)| {
+        !path.ends_with("status.json") && !path.ends_with("layers.json") && !path.starts_with('.')
+    });
     files
 }
 
@@ -23,7 +24,10 @@ async fn sync_makes_equal_copy_of_server_and_of_its_copy() {
     let work = Work::published();
     let first = serve(&work, "store");
     let sync = |from: &str, to: &str| {
-        let reports = work.run(&format!("sync {from} {to} --json")).exits(0).json();
+        let reports = work
+            .run(&format!("sync {from} {to} --json"))
+            .exits(0)
+            .json();
         reports[0]["moved"]["objects"].clone()
     };
     sync(&first.url, "copy");
@@ -33,7 +37,11 @@ async fn sync_makes_equal_copy_of_server_and_of_its_copy() {
     assert!(tree(&work, "copy") == tree(&work, "store"));
     sync(&serve(&work, "copy").url, "onward");
     let original = tree(&work, "store");
-    assert!(tree(&work, "onward").iter().all(|file| original.contains(file)));
+    assert!(
+        tree(&work, "onward")
+            .iter()
+            .all(|file| original.contains(file))
+    );
     work.run("verify --store onward").exits(0);
 }
 
@@ -45,7 +53,11 @@ fn import_makes_equal_copy() {
         report.exits(0).json()["objects"].clone()
     };
     let import = "import --store high --receipt receipt.json";
-    assert_eq!(export("--to a.tar"), 6, "four shards, the snapshot and the pointer");
+    assert_eq!(
+        export("--to a.tar"),
+        6,
+        "four shards, the snapshot and the pointer"
+    );
     work.plays(&format!("0 {import} a.tar"));
     work.poll("v2").exits(0);
     let hash = work.json("store/catalogs/demo/current.json")["contentHash"].clone();
@@ -74,7 +86,10 @@ fn import_makes_equal_copy() {
          ! the archive a.tar (demo",
         &hash[..8]
     ));
-    let files: Vec<String> = tree(&work, "disk").into_iter().map(|(path, _)| path).collect();
+    let files: Vec<String> = tree(&work, "disk")
+        .into_iter()
+        .map(|(path, _)| path)
+        .collect();
     let end = format!("-{}.tar", &hash[..12]);
     assert!(files.len() == 1 && files[0].ends_with(&end), "{files:?}");
 }

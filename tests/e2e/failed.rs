@@ -1,4 +1,5 @@
-//! Revisions that are not pulled again: under which the process died, and which cannot be published.
+//! Revisions that are not pulled again: under which the process died, and which cannot be
+//! published.
 
 use std::{fs, time::Duration};
 
@@ -19,11 +20,14 @@ impl Site {
         open.map_or(0, |open| open.processes.len())
     }
 
-    /// Starts a poll, and drops it in the middle of its pull together with all that its process knew.
+    /// Starts a poll, and drops it in the middle of its pull together with all that its process
+    /// knew.
     async fn die(&mut self) {
         self.registry.delay(Kind::Blob, MINUTE);
         let before = self.open_pulls().await;
-        let recorded = until("the pull is recorded", async || self.open_pulls().await != before);
+        let recorded = until("the pull is recorded", async || {
+            self.open_pulls().await != before
+        });
         tokio::select! {
             report = self.poll() => panic!("the poll ended: {report:?}"),
             () = recorded => {}
@@ -50,15 +54,24 @@ fn catalog_that_kills_the_process_twice_does_not_stop_the_others() {
     work.write_all("bad", &vec![catalogs::package("killer", 1)]);
     work.write_all("good", &vec![catalogs::package("harmless", 1)]);
     let poll = |options: &str, marker: &str| {
-        let line = format!("poll --json --store store --catalog bad=dir:bad --catalog good=dir:good {options}");
+        let line = format!(
+            "poll --json --store store --catalog bad=dir:bad --catalog good=dir:good {options}"
+        );
         Ran::of(work.command(&line).env("CATALOG_MIRROR_TEST_ABORT", marker))
     };
     for start in 1..=2 {
-        assert_eq!(poll("", "killer").code, None, "start {start} dies of a signal");
+        assert_eq!(
+            poll("", "killer").code,
+            None,
+            "start {start} dies of a signal"
+        );
     }
     let reports = poll("", "killer").exits(1).json();
     let error = reports[0]["error"].as_str().unwrap();
-    assert_eq!([&reports[0]["catalog"], &reports[0]["outcome"]], ["bad", "failed"]);
+    assert_eq!(
+        [&reports[0]["catalog"], &reports[0]["outcome"]],
+        ["bad", "failed"]
+    );
     assert!(error.contains("failed for good"), "{error}");
     assert!(error.contains("--force"), "{error}");
     // The second start may have come to the good catalog first.
@@ -88,7 +101,8 @@ async fn serve_that_is_stopped_in_a_pull_has_not_died() {
         ),
     );
     let server = Server::of(work.command("serve --store store --config catalogs.yaml"));
-    let read = || fs::read_to_string(work.path("store/catalogs/site/status.json")).unwrap_or_default();
+    let read =
+        || fs::read_to_string(work.path("store/catalogs/site/status.json")).unwrap_or_default();
     until("a pull is recorded", async || read().contains("openPulls")).await;
     assert_eq!(server.terminate(), Some(0));
     let status = read();
@@ -110,7 +124,10 @@ async fn two_deaths_in_a_row_fail_a_revision_and_ordinary_errors_do_not() {
     };
     for _ in 0..3 {
         let report = site.mirror.poll(&site.catalog, options.clone()).await;
-        assert!(matches!(report.error, Some(PollError::OutOfTime(_))), "{report:?}");
+        assert!(
+            matches!(report.error, Some(PollError::OutOfTime(_))),
+            "{report:?}"
+        );
         assert_eq!(site.open_pulls().await, 0);
     }
     site.die().await;
@@ -132,8 +149,12 @@ async fn two_deaths_in_a_row_fail_a_revision_and_ordinary_errors_do_not() {
     };
     assert!(report.failed_for_good());
     assert_eq!(site.current().await.serial, 1);
-    // Nothing depends on the status: without it the revision is tried again. Another revision always is.
-    let (status, key) = (site.status().await.unwrap(), Key::Status(site.catalog.name.clone()));
+    // Nothing depends on the status: without it the revision is tried again. Another revision
+    // always is.
+    let (status, key) = (
+        site.status().await.unwrap(),
+        Key::Status(site.catalog.name.clone()),
+    );
     site.store.lose(&key);
     assert_eq!(site.poll().await.outcome, Outcome::Published);
     site.put(&key, status.to_bytes()).await;
@@ -147,7 +168,10 @@ async fn two_mirrors_of_one_catalog_do_not_count_as_deaths_for_long() {
     site.push(&ten());
     site.registry.delay(Kind::Blob, Duration::from_millis(500));
     let other = site.second_mirror();
-    let (first, second) = tokio::join!(site.poll(), other.poll(&site.catalog, PollOptions::default()));
+    let (first, second) = tokio::join!(
+        site.poll(),
+        other.poll(&site.catalog, PollOptions::default())
+    );
     for report in [first, second] {
         assert!(report.outcome.is_success(), "{report:?}");
     }
@@ -163,13 +187,20 @@ async fn rejected_revision_costs_one_request_until_something_else_changes() {
         files.push(("p9/extra.yaml".to_owned(), b"schema: [\n".to_vec()));
         files
     };
-    for (files, outcome) in [(bad(), Outcome::Failed), (ten()[..6].to_vec(), Outcome::Refused)] {
+    for (files, outcome) in [
+        (bad(), Outcome::Failed),
+        (ten()[..6].to_vec(), Outcome::Refused),
+    ] {
         let mut site = Site::published().await;
         site.push(&files);
         let (first, requests) = site.poll_counted().await;
         assert!(first == outcome && requests > 1, "the first poll pulls");
         let error = site.status().await.unwrap().error.unwrap();
-        assert_eq!(error.contains("p9/extra.yaml"), outcome == Outcome::Failed, "{error}");
+        assert_eq!(
+            error.contains("p9/extra.yaml"),
+            outcome == Outcome::Failed,
+            "{error}"
+        );
         for _ in 0..2 {
             assert_eq!(site.poll_counted().await, (outcome, 1));
         }
@@ -208,5 +239,9 @@ async fn suspicious_revision_is_pulled_again_when_another_state_is_published() {
     site.push(&ten()[..8].to_vec());
     assert_eq!(site.poll().await.outcome, Outcome::Published);
     site.push_image(&few);
-    assert_eq!(site.poll().await.outcome, Outcome::Published, "two of eight are gone");
+    assert_eq!(
+        site.poll().await.outcome,
+        Outcome::Published,
+        "two of eight are gone"
+    );
 }

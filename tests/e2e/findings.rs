@@ -10,7 +10,8 @@ use trust::{Signer, SigningKey};
 
 use crate::support::{site::Site, work::Work};
 
-/// Finding 4: a published state with missing or damaged objects stayed as it was, although its source has everything.
+/// Finding 4: a published state with missing or damaged objects stayed as it was, although its
+/// source has everything.
 #[tokio::test(flavor = "multi_thread")]
 async fn poll_restores_missing_and_truncated_objects_and_forced_flipped_ones() {
     let mut site = Site::published().await;
@@ -29,15 +30,18 @@ async fn poll_restores_missing_and_truncated_objects_and_forced_flipped_ones() {
         let mut flipped = bytes.to_vec();
         *flipped.last_mut().unwrap() ^= 1;
         site.store.corrupt(&key, flipped);
-        let found = upkeep::verify(&site.store, &site.catalog.name).await.unwrap();
+        let found = upkeep::verify(&site.store, &site.catalog.name)
+            .await
+            .unwrap();
         assert_ne!(found.findings, [], "{key}");
         site.poll_forced().await;
         site.is_sound().await;
     }
 }
 
-/// Findings 5 and 12: a republication of equal content with other options replaced objects in place, so that its end in the
-/// middle left a published state that does not verify. The store refuses all writes after some number of them.
+/// Findings 5 and 12: a republication of equal content with other options replaced objects in
+/// place, so that its end in the middle left a published state that does not verify. The store
+/// refuses all writes after some number of them.
 #[tokio::test(flavor = "multi_thread")]
 async fn republication_that_ends_after_any_write_leaves_a_sound_state() {
     let key = SigningKey::from_pem(SigningKey::generate_pem().unwrap().as_bytes()).unwrap();
@@ -50,9 +54,14 @@ async fn republication_that_ends_after_any_write_leaves_a_sound_state() {
         });
         let done = AtomicUsize::new(0);
         site.store.set_hook(move |call, moment| {
-            let is_write = matches!(call.action, Action::Put(_) | Action::Commit(_)) && moment == Moment::Before;
+            let is_write = matches!(call.action, Action::Put(_) | Action::Commit(_))
+                && moment == Moment::Before;
             let is_refused = is_write && done.fetch_add(1, Ordering::Relaxed) >= writes;
-            if is_refused { Answer::Deny } else { Answer::GoOn }
+            if is_refused {
+                Answer::Deny
+            } else {
+                Answer::GoOn
+            }
         });
         let outcome = site.poll().await.outcome;
         site.store.clear_hook();
@@ -65,7 +74,8 @@ async fn republication_that_ends_after_any_write_leaves_a_sound_state() {
     panic!("a republication never succeeded");
 }
 
-/// Finding 14: a lost `catalogs.json` stayed lost, and every command succeeded on what looked like an empty store.
+/// Finding 14: a lost `catalogs.json` stayed lost, and every command succeeded on what looked like
+/// an empty store.
 #[test]
 fn lost_list_of_names_is_reported_worked_around_and_restored() {
     let work = Work::published();

@@ -24,7 +24,10 @@ async fn serve_polls_reports_metrics_and_stops_on_sigterm() {
     }
     let posted = http::request(reqwest::Method::POST, &server.url("/metrics"), &[]).await;
     assert_eq!(
-        (posted.status().as_u16(), http::field(&posted, "allow").as_str()),
+        (
+            posted.status().as_u16(),
+            http::field(&posted, "allow").as_str()
+        ),
         (405, "GET,HEAD")
     );
     assert_eq!(server.terminate(), Some(0));
@@ -32,7 +35,10 @@ async fn serve_polls_reports_metrics_and_stops_on_sigterm() {
 
 /// Waits until the server is ready.
 async fn is_ready(server: &Server) {
-    until("the first polls end", async || server.status("/readyz").await == 200).await;
+    until("the first polls end", async || {
+        server.status("/readyz").await == 200
+    })
+    .await;
 }
 
 /// A catalog that cannot be polled delays it no longer than its first poll.
@@ -48,7 +54,10 @@ async fn serve_is_ready_when_each_catalog_is_published_or_was_polled() {
         registry.reference("absent", "latest"),
         registry.host(),
     )));
-    let first = (server.status("/readyz").await, server.status("/healthz").await);
+    let first = (
+        server.status("/readyz").await,
+        server.status("/healthz").await,
+    );
     assert_eq!(first, (503, 200));
     is_ready(&server).await;
     assert_eq!(server.status("/catalogs/demo/content-hash").await, 200);

@@ -1,7 +1,8 @@
 //! Licences, sources and versions of all dependencies.
 //!
-//! This is a test and not cargo-deny, because cargo-deny takes minutes to compile in a fresh clone, and its advisories need a
-//! database from the network. `cargo metadata` is there already and gives the same answers about licences and sources.
+//! This is a test and not cargo-deny, because cargo-deny takes minutes to compile in a fresh clone,
+//! and its advisories need a database from the network. `cargo metadata` is there already and gives
+//! the same answers about licences and sources.
 
 use std::collections::BTreeMap;
 
@@ -27,13 +28,17 @@ fn dependency_has_allowed_licence_and_is_from_registry_or_workspace() {
     }
 }
 
-/// Two versions of a large library would double the size of the binary and split its connection pools.
+/// Two versions of a large library would double the size of the binary and split its connection
+/// pools.
 #[test]
 fn heavy_library_has_one_version() {
     let mut versions: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for package in packages() {
         let text = |field: &str| package[field].as_str().unwrap().to_owned();
-        versions.entry(text("name")).or_default().push(text("version"));
+        versions
+            .entry(text("name"))
+            .or_default()
+            .push(text("version"));
     }
     let heavy = "hyper http axum tokio rustls reqwest tower ring zstd-sys serde_json";
     for name in heavy.split(' ') {
@@ -42,7 +47,8 @@ fn heavy_library_has_one_version() {
     }
 }
 
-/// Evaluates an SPDX expression: `OR` needs one side, `AND` both. Exceptions (`WITH`) only add permissions.
+/// Evaluates an SPDX expression: `OR` needs one side, `AND` both. Exceptions (`WITH`) only add
+/// permissions.
 fn is_allowed(expression: &str) -> bool {
     let expression = expression.replace(['(', ')'], " ").replace('/', " OR ");
     expression.split(" AND ").all(|part| {

@@ -28,9 +28,15 @@ fn gc_prints_its_step_and_what_it_condemns_and_deletes() {
     let step = |report: &Value| ["dryRun", "step", "state"].map(|field| report[field].clone());
     let preview = gc("--dry-run");
     assert_eq!(step(&preview), [json!(true), json!("wait"), json!("none")]);
-    assert!(preview["condemned"]["objects"].as_u64() >= Some(2), "{preview}");
+    assert!(
+        preview["condemned"]["objects"].as_u64() >= Some(2),
+        "{preview}"
+    );
     let condemned = gc("");
-    assert_eq!(step(&condemned), [json!(false), json!("condemn"), json!("condemned")]);
+    assert_eq!(
+        step(&condemned),
+        [json!(false), json!("condemn"), json!("condemned")]
+    );
     assert_eq!(condemned["condemned"], preview["condemned"]);
     work.plays(
         "0 gc --store store

@@ -171,7 +171,10 @@ fn mistakes_get_one_cause_in_plain_words() {
     for (file, text) in [
         ("map.yaml", "catalogs: {name: a}"),
         ("number.yaml", "registries: {authFiles: [7]}"),
-        ("field.yaml", "catalogs: [{name: a, sorce: 'quay.io/a/b:v1'}]"),
+        (
+            "field.yaml",
+            "catalogs: [{name: a, sorce: 'quay.io/a/b:v1'}]",
+        ),
         ("syntax.yaml", "catalogs: ["),
         ("kind.yaml", "kind: Catalog"),
         (
@@ -215,7 +218,11 @@ fn troubleshooting_page_has_messages_that_mistakes_get() {
 fn errors_and_failed_rows_are_red_where_colours_are_wanted() {
     let work = Work::published();
     let poll = "poll --store store --catalog bad=dir:none --catalog demo=oci:example:v1";
-    for (line, red) in [("ls --store store other", "error:"), (poll, "bad:"), (poll, " bad  ")] {
+    for (line, red) in [
+        ("ls --store store other", "error:"),
+        (poll, "bad:"),
+        (poll, " bad  "),
+    ] {
         let wanted = Ran::of(work.command(line).env("CLICOLOR_FORCE", "1"));
         let unwanted = Ran::of(work.command(line).env("NO_COLOR", "1"));
         let coloured = format!("\u{1b}[31m{red}");
@@ -244,18 +251,29 @@ fn folder_that_is_not_a_store_is_refused_and_left_alone() {
     for line in commands.split("; ") {
         for store in ["other", "some/missing"] {
             let refused = work.run(&format!("{line} --store {store}")).exits(1);
-            refused.complains(&format!("error: {store} is not a store: it has no catalogs.json\n"));
+            refused.complains(&format!(
+                "error: {store} is not a store: it has no catalogs.json\n"
+            ));
         }
         let default = work.run(line).exits(1);
         default.complains("error: ./store is not a store: ");
-        default.complains("this is the default, and --store or `store` of the configuration names another");
+        default.complains(
+            "this is the default, and --store or `store` of the configuration names another",
+        );
     }
-    work.run("sync other copy").exits(1).complains("other is not a store");
+    work.run("sync other copy")
+        .exits(1)
+        .complains("other is not a store");
     assert_eq!(fs::read_dir(work.path("other")).unwrap().count(), 1);
-    assert!(!["store", "some", "archive.tar"].iter().any(|path| work.exists(path)));
+    assert!(
+        !["store", "some", "archive.tar"]
+            .iter()
+            .any(|path| work.exists(path))
+    );
 }
 
-/// Names, versions and images of a catalog may hold anything. On a terminal, control characters move the cursor or more.
+/// Names, versions and images of a catalog may hold anything. On a terminal, control characters
+/// move the cursor or more.
 #[test]
 fn control_characters_of_a_catalog_reach_no_table_and_no_list() {
     let work = Work::new();
@@ -285,7 +303,10 @@ fn control_characters_of_a_catalog_reach_no_table_and_no_list() {
             let control = text.chars().find(|c| c.is_control() && *c != '\n');
             assert_eq!(control, None, "{output:?}");
             // A line feed of the catalog would begin a line of its own.
-            assert!(!text.lines().any(|line| line.starts_with("evil")), "{output:?}");
+            assert!(
+                !text.lines().any(|line| line.starts_with("evil")),
+                "{output:?}"
+            );
         }
     }
 }
@@ -301,5 +322,8 @@ fn serve_runs_with_two_arenas_and_gives_large_buffers_back() {
         .filter(|text| text.starts_with("MALLOC_"))
         .collect();
     settings.sort_unstable();
-    assert_eq!(settings, ["MALLOC_ARENA_MAX=2", "MALLOC_MMAP_THRESHOLD_=262144"]);
+    assert_eq!(
+        settings,
+        ["MALLOC_ARENA_MAX=2", "MALLOC_MMAP_THRESHOLD_=262144"]
+    );
 }

@@ -35,7 +35,9 @@ impl Site {
         let url = format!("http://{}", listener.local_addr().unwrap());
         // A poll does not wait for a retry in an hour.
         let down = async || (StatusCode::SERVICE_UNAVAILABLE, [("retry-after", "3600")]);
-        let router = Router::new().route("/hook", post(receive)).route("/down", post(down));
+        let router = Router::new()
+            .route("/hook", post(receive))
+            .route("/down", post(down));
         tokio::spawn(async move { axum::serve(listener, router).await });
         Self { work, url, events }
     }
@@ -69,7 +71,11 @@ impl Site {
         let change = |event: Value| {
             assert_eq!(event["source"], "https://mirror.example/catalogs");
             let data = &event["data"];
-            json!([data["previous"]["serial"], data["serial"], data["packages"]["removed"]])
+            json!([
+                data["previous"]["serial"],
+                data["serial"],
+                data["packages"]["removed"]
+            ])
         };
         events.map(change).collect()
     }
@@ -102,7 +108,8 @@ async fn serve_delivers_events_and_counts_them() {
     server.says("delivered an event");
     assert_eq!(site.changes(), [json!([null, 1, []])]);
     let metrics = server.text("/metrics").await;
-    let expected = r#"catalog_mirror_notifications_total{receiver="deploys",outcome="delivered"} 1"#;
+    let expected =
+        r#"catalog_mirror_notifications_total{receiver="deploys",outcome="delivered"} 1"#;
     assert!(metrics.contains(expected), "{metrics}");
     let marks = server.status("/catalogs/demo/notified.json").await;
     assert_eq!(marks, 404, "the list of receivers is private");

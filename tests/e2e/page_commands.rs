@@ -1,4 +1,5 @@
-//! The command blocks of the pages run in order, each page in a folder of its own. Only names, paths and ports are replaced.
+//! The command blocks of the pages run in order, each page in a folder of its own. Only names,
+//! paths and ports are replaced.
 
 use std::{fs, os::unix::fs::PermissionsExt, process::Command};
 
@@ -20,7 +21,10 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("cloudfront.net", "scripts/checks/template.sh"),
     ("wrangler ", "scripts/checks/edge.sh, without Cloudflare"),
     ("r2.cloudflarestorage.com", "scripts/checks/s3.sh"),
-    ("systemctl", "scripts/checks/server.sh, which checks the units"),
+    (
+        "systemctl",
+        "scripts/checks/server.sh, which checks the units",
+    ),
     ("scripts/image", "scripts/checks/image.sh"),
     ("kubectl create", "scripts/checks/kubernetes.sh"),
     ("kubectl apply -k", "scripts/checks/kubernetes.sh"),
@@ -30,7 +34,10 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("kubectl rollout", "scripts/checks/cluster_manifests.sh"),
     ("kubectl exec", "scripts/checks/kubernetes.sh"),
     ("helm ", "scripts/checks/cluster_manifests.sh"),
-    ("catalog-mirror-controller", "scripts/checks/cluster_sources.sh"),
+    (
+        "catalog-mirror-controller",
+        "scripts/checks/cluster_sources.sh",
+    ),
     ("catalog-mirror carry", "tests of carry"),
 ];
 
@@ -53,8 +60,9 @@ const STAND_INS: &[(&str, &str)] = &[
     ),
 ];
 
-/// `serve` runs until a signal, so it gets one: in the foreground, because `timeout` would send a second one, which ends it at once. Options of `PLAIN` reach the registry and the mirror, which have no TLS here. Exit code 10
-/// is an answer of `diff`.
+/// `serve` runs until a signal, so it gets one: in the foreground, because `timeout` would send a
+/// second one, which ends it at once. Options of `PLAIN` reach the registry and the mirror, which
+/// have no TLS here. Exit code 10 is an answer of `diff`.
 const PROGRAM: &str = r#"
 case " $* " in *" serve "* | *" --watch "*) run="timeout --foreground --preserve-status --signal=INT 2" ;; esac
 case $1 in serve | poll | compose | render | validate | diff | images | upgrade | graph | plan | bundle) set -- "$@" $PLAIN ;; esac
@@ -89,12 +97,16 @@ impl Block {
 impl Page {
     /// Returns the path from the root of the tree.
     fn name(&self) -> String {
-        let path = self.path.strip_prefix(cargo::root()).expect("pages lie in the tree");
+        let path = self
+            .path
+            .strip_prefix(cargo::root())
+            .expect("pages lie in the tree");
         path.display().to_string()
     }
 }
 
-/// The folder of a page, the registry that it names, and the mirror `https://mirror.example`, whose store is the default one.
+/// The folder of a page, the registry that it names, and the mirror `https://mirror.example`, whose
+/// store is the default one.
 struct PageSite {
     work: Work,
     registry: Registry,
@@ -136,21 +148,33 @@ impl PageSite {
         }
         let certificate = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=localhost -keyout tls.key -out tls.crt";
         let mut openssl = Command::new("openssl");
-        Ran::of(openssl.args(certificate.split(' ')).current_dir(work.root())).exits(0);
+        Ran::of(
+            openssl
+                .args(certificate.split(' '))
+                .current_dir(work.root()),
+        )
+        .exits(0);
         let mirror = Server::of(work.command("serve --no-poll"));
-        let site = Self { work, registry, mirror };
+        let site = Self {
+            work,
+            registry,
+            mirror,
+        };
         site.push("v1");
         for version in ["1", "2"] {
             let tag = format!("v{version}");
             let bundle = bundles::image(version);
-            site.registry.push("operatorhubio/etcd-bundle", &tag, &bundle);
+            site.registry
+                .push("operatorhubio/etcd-bundle", &tag, &bundle);
         }
         let is_first = FIRST_STEPS.contains(&page.name().as_str());
         if page.name() != SIGNING {
             site.work.run("poll --config catalogs.yaml").exits(0);
         }
         if !is_first {
-            site.work.run("poll --config catalogs.yaml --store var").exits(0);
+            site.work
+                .run("poll --config catalogs.yaml --store var")
+                .exits(0);
             site.publish_update();
         }
         site
@@ -158,8 +182,10 @@ impl PageSite {
 
     fn push(&self, version: &str) {
         let image = catalogs::image(&catalogs::example(version));
-        self.registry.push("operatorhubio/catalog", "latest", &image);
-        self.registry.push("redhat/redhat-operator-index", "v4.20", &image);
+        self.registry
+            .push("operatorhubio/catalog", "latest", &image);
+        self.registry
+            .push("redhat/redhat-operator-index", "v4.20", &image);
     }
 
     /// Lets the catalogs and the mirror change after the first block of a page.
@@ -191,7 +217,9 @@ impl PageSite {
             script = script.replace(name, replaced);
         }
         let mut command = Command::new("bash");
-        command.args(["-euo", "pipefail", "-c", &script]).current_dir(&root);
+        command
+            .args(["-euo", "pipefail", "-c", &script])
+            .current_dir(&root);
         let path = format!("{root}/bin:{}", std::env::var("PATH").unwrap_or_default());
         let plain = format!("--plain-http {host} --plain-http {mirror}");
         for (name, value) in [
@@ -205,6 +233,11 @@ impl PageSite {
             command.env(name, value);
         }
         let ran = Ran::of(&mut command);
-        assert_eq!(ran.code, Some(0), "{}: {script}\n{ran:#?}", page.path.display());
+        assert_eq!(
+            ran.code,
+            Some(0),
+            "{}: {script}\n{ran:#?}",
+            page.path.display()
+        );
     }
 }

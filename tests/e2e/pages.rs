@@ -29,7 +29,8 @@ fn page_examples_run_against_demo() {
             count += 1;
         }
     }
-    // A page that is moved or a marker that is misspelt must not turn this test into one that checks nothing.
+    // A page that is moved or a marker that is misspelt must not turn this test into one that
+    // checks nothing.
     assert!(count >= 4, "only {count} examples were found");
 }
 
@@ -38,14 +39,23 @@ fn page_examples_run_against_demo() {
 fn page_command_lines_name_existing_options() {
     let mut count = 0;
     for page in pages() {
-        for line in page.blocks("sh").iter().flat_map(|block| block.text.lines()) {
+        for line in page
+            .blocks("sh")
+            .iter()
+            .flat_map(|block| block.text.lines())
+        {
             let place = format!("{}: {line}", page.path.display());
             let words = line.split_whitespace();
-            let mut words = words.take_while(|word| !["|", ">", "&&", "#", "\\", "<"].contains(word));
-            let text = match words.find(|word| *word == "catalog-mirror" || word.starts_with("scripts/")) {
+            let mut words =
+                words.take_while(|word| !["|", ">", "&&", "#", "\\", "<"].contains(word));
+            let text = match words
+                .find(|word| *word == "catalog-mirror" || word.starts_with("scripts/"))
+            {
                 Some("catalog-mirror") => match words.next() {
                     Some(command) if !command.starts_with('-') && !command.contains('/') => {
-                        Ran::of(&mut binary::command([command, "--help"])).exits(0).stdout
+                        Ran::of(&mut binary::command([command, "--help"]))
+                            .exits(0)
+                            .stdout
                     }
                     // A file or package of that name is not a call.
                     _ => continue,
@@ -71,8 +81,16 @@ fn page_links_lead_to_files() {
     for page in pages() {
         for target in page.links() {
             let file = target.split('#').next().unwrap_or_default();
-            let path = page.path.parent().expect("a page lies in a folder").join(file);
-            assert!(path.exists(), "{}: {target} is missing", page.path.display());
+            let path = page
+                .path
+                .parent()
+                .expect("a page lies in a folder")
+                .join(file);
+            assert!(
+                path.exists(),
+                "{}: {target} is missing",
+                page.path.display()
+            );
         }
     }
 }
@@ -89,7 +107,8 @@ fn run_block(block: &str, url: &str) {
 }
 
 impl Page {
-    /// Returns the fenced blocks whose info string starts with `info`. A block in a list is indented.
+    /// Returns the fenced blocks whose info string starts with `info`. A block in a list is
+    /// indented.
     pub(crate) fn blocks(&self, info: &str) -> Vec<Block> {
         let mut blocks = Vec::new();
         let mut block: Option<Block> = None;
@@ -121,9 +140,12 @@ impl Page {
     }
 }
 
-/// Returns true for a relative path; links in crate READMEs may also name Rust items, such as `Limits::drain`.
+/// Returns true for a relative path; links in crate READMEs may also name Rust items, such as
+/// `Limits::drain`.
 fn is_file_link(target: &str) -> bool {
-    !target.contains("://") && !target.starts_with('#') && (target.contains('/') || target.contains('.'))
+    !target.contains("://")
+        && !target.starts_with('#')
+        && (target.contains('/') || target.contains('.'))
 }
 
 /// Returns all Markdown pages of the source tree.
@@ -131,7 +153,10 @@ pub(crate) fn pages() -> Vec<Page> {
     let mut pages = Vec::new();
     let mut folders = vec![cargo::root()];
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).expect("the folder is readable").flatten() {
+        for entry in fs::read_dir(&folder)
+            .expect("the folder is readable")
+            .flatten()
+        {
             let (path, name) = (entry.path(), entry.file_name());
             let name = name.to_string_lossy();
             if path.is_dir() && name != "target" && !name.starts_with('.') {

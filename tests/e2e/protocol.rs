@@ -26,7 +26,12 @@ async fn poll_of_unchanged_source_sends_one_head_reads_three_documents_and_write
     site.registry.reset();
     site.store.take_log();
     assert_eq!(site.poll().await.outcome, Outcome::Unchanged);
-    assert_eq!(site.registry.requests().len(), 1, "{:?}", site.registry.requests());
+    assert_eq!(
+        site.registry.requests().len(),
+        1,
+        "{:?}",
+        site.registry.requests()
+    );
     assert_eq!(site.registry.count(Kind::Head), 1);
     // A flush makes no request to S3.
     let is_request = |call: &Call| !matches!(call.action, Action::Read | Action::Flush);
@@ -44,13 +49,20 @@ async fn poll_of_one_changed_package_writes_only_its_objects() {
     site.push(&ten_but(4, 4));
     let report = site.poll().await;
     assert_eq!(report.changes.changed, ["p4"]);
-    // The shard, all.json.zst, all.json.gz, the index, the findings and the snapshot; then the pointer and the status.
-    // The texts for search are those of before: their put is refused.
+    // The shard, all.json.zst, all.json.gz, the index, the findings and the snapshot; then the
+    // pointer and the status. The texts for search are those of before: their put is refused.
     assert_eq!(report.objects_published, 6 + catalogs::IMAGE_BLOBS);
     let written: Vec<Key> = site.store.written();
-    assert_eq!(written.len() as u64, 9 + catalogs::IMAGE_BLOBS, "{written:?}");
+    assert_eq!(
+        written.len() as u64,
+        9 + catalogs::IMAGE_BLOBS,
+        "{written:?}"
+    );
     let expected = "all blob current facts index package snapshot status";
-    assert_eq!(kinds(written), expected.split(' ').map(str::to_owned).collect());
+    assert_eq!(
+        kinds(written),
+        expected.split(' ').map(str::to_owned).collect()
+    );
     site.is_sound().await;
 }
 

@@ -11,7 +11,8 @@ use crate::support::{binary::Server, work::Work};
 /// A folder with a store that has the example catalog as `demo` and `demo.v2`.
 fn site() -> Work {
     let work = Work::published();
-    work.run("poll --store store --catalog demo.v2=oci:example:v2").exits(0);
+    work.run("poll --store store --catalog demo.v2=oci:example:v2")
+        .exits(0);
     work
 }
 
@@ -43,7 +44,10 @@ async fn package(port: u16, host: &str) -> Result<ApiPackage, Status> {
 async fn is_refused(port: u16, host: &str) {
     let status = package(port, host).await.unwrap_err();
     let refused = (status.code(), status.message());
-    assert_eq!(refused, (Code::NotFound, "the catalog of this host is not served"));
+    assert_eq!(
+        refused,
+        (Code::NotFound, "the catalog of this host is not served")
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -77,14 +81,18 @@ async fn serve_never_answers_for_a_removed_catalog_with_another_one() {
 #[tokio::test(flavor = "multi_thread")]
 async fn serve_behind_credentials_answers_for_named_catalogs_only() {
     let work = site();
-    work.write("readers", format!("robot:sha256:{}\n", model::Sha256::of(b"token")));
+    work.write(
+        "readers",
+        format!("robot:sha256:{}\n", model::Sha256::of(b"token")),
+    );
     work.plays(
         "1 serve --no-poll --store store --grpc 127.0.0.1:0 --listen 127.0.0.1:0 --readers readers
          ! grpc: {anonymous: [community]}",
     );
     work.write("grpc.yaml", "grpc: {anonymous: [demo.v2]}");
     let (_server, port) = work.serve_grpc("--readers readers --config grpc.yaml");
-    // The only catalog that may be named is that of clients that name none, and not of those that name another one.
+    // The only catalog that may be named is that of clients that name none, and not of those that
+    // name another one.
     for host in ["demo-v2.mirror.example", "mirror.example"] {
         assert!(package(port, host).await.is_ok(), "{host}");
     }

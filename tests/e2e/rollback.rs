@@ -46,7 +46,9 @@ async fn rollback_to_incomplete_state_is_refused() {
         assert_eq!(error, Some(format!("cannot roll back: {reason}")));
     };
     let snapshot = before.previous[0].snapshot;
-    let stored: model::Snapshot = store::read_stored(&site.store, &snapshot.digest).await.unwrap();
+    let stored: model::Snapshot = store::read_stored(&site.store, &snapshot.digest)
+        .await
+        .unwrap();
     let index = stored.index.with_kind(Kind::Index).key();
     site.store.lose(&index);
     let reason = format!("1 objects of {old} cannot be served, such as {index}, which is missing");
@@ -70,7 +72,11 @@ async fn rollback_to_unknown_or_ambiguous_target_names_the_problem() {
         ("site", "nothing", "no remembered publication"),
         ("nobody", &current, "has no catalog nobody"),
     ] {
-        let error = site.rollback_of(name, to(target)).await.error_text().unwrap();
+        let error = site
+            .rollback_of(name, to(target))
+            .await
+            .error_text()
+            .unwrap();
         assert!(error.contains(said), "{error}");
     }
 }
@@ -81,14 +87,18 @@ async fn rollback_after_lost_race_is_retried() {
     let current = Key::Current(site.catalog.name.clone());
     let raced = AtomicBool::new(false);
     site.store.set_hook(move |call, moment| {
-        let is_commit = matches!(call.action, Action::Put(_)) && call.key.as_ref() == Some(&current);
+        let is_commit =
+            matches!(call.action, Action::Put(_)) && call.key.as_ref() == Some(&current);
         if is_commit && moment == Moment::Before && !raced.swap(true, Ordering::Relaxed) {
             return Answer::Conflict;
         }
         Answer::GoOn
     });
     let report = site.rollback(RollbackOptions::default()).await;
-    assert_eq!((report.outcome, report.serial), (Outcome::Published, Some(3)));
+    assert_eq!(
+        (report.outcome, report.serial),
+        (Outcome::Published, Some(3))
+    );
     assert_eq!(report.changes.changed, ["p4"]);
 }
 
@@ -96,11 +106,16 @@ async fn rollback_after_lost_race_is_retried() {
 async fn update_check_pulls_nothing() {
     let site = Site::start().await;
     site.push(&ten());
-    let UpdateCheck::Available(digest) = site.mirror.check_for_update(&site.catalog, None).await else {
+    let UpdateCheck::Available(digest) = site.mirror.check_for_update(&site.catalog, None).await
+    else {
         panic!("a catalog that was never published is to be pulled");
     };
     assert_eq!(site.registry.requests().len(), 1);
-    assert!(site.store.written().is_empty(), "{:?}", site.store.written());
+    assert!(
+        site.store.written().is_empty(),
+        "{:?}",
+        site.store.written()
+    );
     assert_eq!(site.poll().await.digest, Some(digest));
     let UpdateCheck::Done(report) = site.mirror.check_for_update(&site.catalog, None).await else {
         panic!("nothing has changed");

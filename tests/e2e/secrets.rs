@@ -1,5 +1,5 @@
-//! Credentials go to their registry and its token service only. They are not in the output of a poll at the highest log level,
-//! not in its errors, and not in the store.
+//! Credentials go to their registry and its token service only. They are not in the output of a
+//! poll at the highest log level, not in its errors, and not in the store.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use testkit::{Fault, Kind, Registry, RegistryBuilder};
@@ -11,15 +11,20 @@ const PASSWORD: &str = "hunter2-hunter2-hunter2";
 
 type Protect = fn(RegistryBuilder, &str, &str) -> RegistryBuilder;
 
-/// Returns the kinds of authentication: how the registry is protected, its entry in `auth.json`, and the text that is sent to the
-/// registry or its token service, which could repeat it.
+/// Returns the kinds of authentication: how the registry is protected, its entry in `auth.json`,
+/// and the text that is sent to the registry or its token service, which could repeat it.
 fn logins() -> [(&'static str, Protect, String, String); 3] {
     let entry = format!(r#"{{"auth": "{}"}}"#, basic());
     let identity = format!(r#"{{"auth": "PHRva2VuPjo=", "identitytoken": "{PASSWORD}"}}"#);
     [
         ("basic", RegistryBuilder::basic, entry.clone(), basic()),
         ("bearer", RegistryBuilder::bearer, entry, basic()),
-        ("identity", RegistryBuilder::bearer, identity, PASSWORD.to_owned()),
+        (
+            "identity",
+            RegistryBuilder::bearer,
+            identity,
+            PASSWORD.to_owned(),
+        ),
     ]
 }
 
@@ -41,7 +46,8 @@ fn secrets() -> Vec<String> {
     ]
 }
 
-/// Polls once at the highest log level. Returns the exit code, and the output together with all files of the store.
+/// Polls once at the highest log level. Returns the exit code, and the output together with all
+/// files of the store.
 fn poll(registry: &Registry, auth: &str) -> (Option<i32>, String) {
     let work = Work::new();
     work.write("auth.json", auth);
@@ -73,10 +79,22 @@ fn failures(other: &str, secret: &str) -> Vec<(&'static str, Kind, Vec<Fault>)> 
         ("404", Kind::Head, after(status(404))),
         ("418", Kind::Manifest, vec![status(418)]),
         ("401 again", Kind::Head, after(status(401))),
-        ("an echo in a redirect", Kind::Head, after(Fault::Redirect(refused))),
-        ("another host", Kind::Manifest, vec![Fault::Redirect(elsewhere)]),
+        (
+            "an echo in a redirect",
+            Kind::Head,
+            after(Fault::Redirect(refused)),
+        ),
+        (
+            "another host",
+            Kind::Manifest,
+            vec![Fault::Redirect(elsewhere)],
+        ),
         ("an echo in a body", Kind::Manifest, body(&echo)),
-        ("an echo in a digest", Kind::Head, after(Fault::Digest(digest))),
+        (
+            "an echo in a digest",
+            Kind::Head,
+            after(Fault::Digest(digest)),
+        ),
         ("a page", Kind::Token, body("<html>")),
         ("a token that cannot be sent", Kind::Token, body(unsendable)),
     ]
@@ -88,27 +106,46 @@ async fn poll_leaves_no_secret_in_output_or_store() {
         let other = Registry::start().await;
         for (name, kind, faults) in failures(other.host(), &sent) {
             let registry = protect(Registry::builder(), USER, PASSWORD).start().await;
-            registry.push("ns/catalog", "latest", &catalogs::image(&[catalogs::package("a", 2)]));
+            registry.push(
+                "ns/catalog",
+                "latest",
+                &catalogs::image(&[catalogs::package("a", 2)]),
+            );
             let fails = !faults.is_empty();
-            faults.into_iter().for_each(|fault| registry.script(kind, fault));
+            faults
+                .into_iter()
+                .for_each(|fault| registry.script(kind, fault));
             let auth = format!(r#"{{"auths": {{"{}": {entry}}}}}"#, registry.host());
             let (code, read) = poll(&registry, &auth);
             let skipped = kind == Kind::Token && login == "basic";
-            assert_eq!(code == Some(1), fails && !skipped, "{login}, {name}: {read}");
+            assert_eq!(
+                code == Some(1),
+                fails && !skipped,
+                "{login}, {name}: {read}"
+            );
             assert!(fails || read.contains("DEBUG"), "everything was logged");
             for secret in secrets() {
-                assert!(!read.contains(&secret), "{login}, {name}: {secret} is in {read}");
+                assert!(
+                    !read.contains(&secret),
+                    "{login}, {name}: {secret} is in {read}"
+                );
             }
             // The test does not look for a text that cannot be there.
             let was_sent = registry.requests().iter().any(|request| {
                 let as_basic = request.authorization == Some(format!("Basic {sent}"));
                 as_basic || request.body.contains(&sent)
             });
-            assert!(was_sent, "{login}, {name}: the registry never received the secret");
+            assert!(
+                was_sent,
+                "{login}, {name}: the registry never received the secret"
+            );
         }
         for request in other.requests() {
             let text = format!("{request:?}");
-            assert!(request.authorization.is_none() && !text.contains(PASSWORD), "{text}");
+            assert!(
+                request.authorization.is_none() && !text.contains(PASSWORD),
+                "{text}"
+            );
         }
     }
 }

@@ -23,7 +23,10 @@ impl Site {
         let work = Work::published();
         work.write("catalogs.yaml", format!("server: {{limits: {{{limits}}}}}"));
         let server = work.serve("--config catalogs.yaml");
-        Self { server, _work: work }
+        Self {
+            server,
+            _work: work,
+        }
     }
 
     fn address(&self) -> SocketAddr {
@@ -85,7 +88,8 @@ async fn slow_request_head_is_closed_and_blocks_no_other_client() {
     for drip in drips {
         assert!(drip.await.unwrap() < PATIENCE);
     }
-    site.counts("connections_closed_total{reason=\"silent\"}").await;
+    site.counts("connections_closed_total{reason=\"silent\"}")
+        .await;
     site.is_fine().await;
 }
 
@@ -104,24 +108,34 @@ async fn reads_nothing(site: &Site, buffer: u32) -> TcpStream {
 async fn stalled_reader_is_closed_and_slow_reader_is_served() {
     let site = Site::start("stalled: 2s, idle: 2s");
     let stream = reads_nothing(&site, 4096).await;
-    site.counts("connections_closed_total{reason=\"stalled\"} 1").await;
+    site.counts("connections_closed_total{reason=\"stalled\"} 1")
+        .await;
     drop(stream);
     let mut slow = reads_nothing(&site, 256 << 10).await;
     let (mut seen, begun) = (0, Instant::now());
     let mut chunk = vec![0; 128 << 10];
     while begun.elapsed() < Duration::from_secs(5) {
-        seen += slow.read_exact(&mut chunk).await.expect("a slow reader is served on");
+        seen += slow
+            .read_exact(&mut chunk)
+            .await
+            .expect("a slow reader is served on");
         sleep(Duration::from_millis(200)).await;
     }
     assert!(seen > 512 << 10, "{seen}");
-    assert!(!site.metric("connections_closed_total{reason=\"stalled\"} 2").await);
+    assert!(
+        !site
+            .metric("connections_closed_total{reason=\"stalled\"} 2")
+            .await
+    );
     site.is_fine().await;
 }
 
 /// Sends a request on a connection and reads the start of its answer.
 async fn ask(stream: &mut TcpStream) -> std::io::Result<[u8; 12]> {
     let mut answer = [0; 12];
-    stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n").await?;
+    stream
+        .write_all(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+        .await?;
     stream.read_exact(&mut answer).await?;
     Ok(answer)
 }
@@ -171,50 +185,89 @@ async fn connection_above_limit_of_busy_ones_is_closed() {
         assert!(count < 100, "no connection becomes free");
         sleep(Duration::from_millis(50)).await;
     }
-    site.counts(&format!("connections_closed_total{{reason=\"full\"}} {count}"))
-        .await;
+    site.counts(&format!(
+        "connections_closed_total{{reason=\"full\"}} {count}"
+    ))
+    .await;
     site.is_fine().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn request_head_and_content_above_limit_are_refused() {
     let site = Site::start("");
-    let get = |path: &str, fields: &str| format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{fields}\r\n");
+    let get = |path: &str, fields: &str| {
+        format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{fields}\r\n")
+    };
     let catalogs = |fields: &str| get("/catalogs", fields);
-    let many: String = (0..120).map(|number| format!("x-{number}: a\r\n")).collect();
+    let many: String = (0..120)
+        .map(|number| format!("x-{number}: a\r\n"))
+        .collect();
     let (long, large) = ("uri-too-long", "content-too-large");
     let chunks = "4\r\nbody\r\n0\r\n\r\n";
     for (request, status, word) in [
         (catalogs(""), "200", ""),
         // Two hosts (RFC 9112, section 3.2).
         (catalogs("Host: b\r\n"), "400", "bad-host"),
-        (get(&format!("/{}", "a".repeat(7999)), ""), "404", "unknown-path"),
+        (
+            get(&format!("/{}", "a".repeat(7999)), ""),
+            "404",
+            "unknown-path",
+        ),
         (get(&format!("/{}", "a".repeat(8000)), ""), "414", long),
         (get(&format!("/c?{}", "a=b&".repeat(3000)), ""), "414", long),
-        (catalogs(&format!("x: {}\r\n", "a".repeat(20_000))), "200", ""),
-        (catalogs(&format!("x: {}\r\n", "a".repeat(40_000))), "431", ""),
+        (
+            catalogs(&format!("x: {}\r\n", "a".repeat(20_000))),
+            "200",
+            "",
+        ),
+        (
+            catalogs(&format!("x: {}\r\n", "a".repeat(40_000))),
+            "431",
+            "",
+        ),
         (catalogs(&many), "431", ""),
         (catalogs("Content-Length: 4\r\n") + "body", "413", large),
         (catalogs("Content-Length: 1000000000\r\n"), "413", large),
-        (catalogs("Transfer-Encoding: chunked\r\n") + chunks, "413", large),
-        (get("/v2/", "Content-Length: 4\r\n") + "body", "413", "UNSUPPORTED"),
-        (catalogs("").replacen("GET", "POST", 1), "405", "method-not-allowed"),
-        (catalogs("Content-Length: 4\r\nContent-Length: 5\r\n"), "400", ""),
+        (
+            catalogs("Transfer-Encoding: chunked\r\n") + chunks,
+            "413",
+            large,
+        ),
+        (
+            get("/v2/", "Content-Length: 4\r\n") + "body",
+            "413",
+            "UNSUPPORTED",
+        ),
+        (
+            catalogs("").replacen("GET", "POST", 1),
+            "405",
+            "method-not-allowed",
+        ),
+        (
+            catalogs("Content-Length: 4\r\nContent-Length: 5\r\n"),
+            "400",
+            "",
+        ),
         ("nonsense\r\n\r\n".to_owned(), "400", ""),
     ] {
         let answer = site.exchange(request.as_bytes()).await;
         let begin = &request[..request.len().min(60)];
-        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{begin}: {answer}");
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status}")),
+            "{begin}: {answer}"
+        );
         assert!(answer.contains(word), "{begin}: {answer}");
     }
 }
 
-/// A request behind content may come from another client of a proxy, so it is not answered (request smuggling).
+/// A request behind content may come from another client of a proxy, so it is not answered (request
+/// smuggling).
 #[tokio::test(flavor = "multi_thread")]
 async fn request_behind_content_is_not_answered() {
     let site = Site::start("");
     for method in ["GET", "POST", "PUT"] {
-        let first = format!("{method} /catalogs HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody");
+        let first =
+            format!("{method} /catalogs HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody");
         let request = format!("{first}GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
         let answer = site.exchange(request.as_bytes()).await;
         assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{answer}");
@@ -239,7 +292,8 @@ async fn half_closed_connection_gets_the_whole_answer() {
     let length = site.server.body("/catalogs/demo/api/v1/all").await.len();
     for _ in 0..20 {
         let mut stream = site.connect().await;
-        let request = b"GET /catalogs/demo/api/v1/all HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
+        let request =
+            b"GET /catalogs/demo/api/v1/all HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
         stream.write_all(request).await.unwrap();
         stream.shutdown().await.unwrap();
         let answer = rest(&mut stream).await;

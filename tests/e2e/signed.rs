@@ -1,4 +1,5 @@
-//! Signatures of published states: made by `poll` and `rollback`, verified by `serve`, `sync` and `import`.
+//! Signatures of published states: made by `poll` and `rollback`, verified by `serve`, `sync` and
+//! `import`.
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
@@ -35,7 +36,11 @@ fn lacks_key(report: &Report) {
 
 impl Site {
     async fn is_signed_by(&self, key: &SigningKey) -> bool {
-        let (bytes, _) = self.store.read_all(&self.pointer(), DOCUMENT_MAX).await.unwrap();
+        let (bytes, _) = self
+            .store
+            .read_all(&self.pointer(), DOCUMENT_MAX)
+            .await
+            .unwrap();
         let trust = Trust::new(vec![key.public()]);
         trust.verify(&self.catalog.name, &bytes).is_ok()
     }
@@ -97,10 +102,16 @@ async fn poll_publishes_forged_pointer_anew() {
     })
     .await;
     let report = site.poll().await;
-    assert_eq!((report.outcome, report.serial), (Outcome::Published, Some(8)));
+    assert_eq!(
+        (report.outcome, report.serial),
+        (Outcome::Published, Some(8))
+    );
     let after = site.current().await;
     assert_eq!(after.content_hash, honest.content_hash);
-    assert!(after.previous.is_empty(), "a forged history is not made one's own");
+    assert!(
+        after.previous.is_empty(),
+        "a forged history is not made one's own"
+    );
     assert!(site.is_signed_by(&key).await);
     site.is_sound().await;
 }
@@ -111,7 +122,10 @@ async fn poll_with_new_key_publishes_unsigned_state_anew_once() {
     let mut site = Site::published().await;
     site.restart_with(signing(&[&key]));
     let report = site.poll().await;
-    assert_eq!((report.outcome, report.serial), (Outcome::Published, Some(2)));
+    assert_eq!(
+        (report.outcome, report.serial),
+        (Outcome::Published, Some(2))
+    );
     assert!(site.is_signed_by(&key).await);
     assert_eq!(site.poll().await.outcome, Outcome::Unchanged);
 }
@@ -162,11 +176,17 @@ async fn rollback_signs_only_verified_states() {
     let (honest, _) = site.store.read_all(&snapshot, DOCUMENT_MAX).await.unwrap();
     site.put(&snapshot, [&honest[..], b"\n"].concat()).await;
     let error = back(Some(signer(&[&key]))).await.error_text().unwrap();
-    let expected = format!("cannot roll back: 1 objects of {} cannot be served", first.content_hash);
+    let expected = format!(
+        "cannot roll back: 1 objects of {} cannot be served",
+        first.content_hash
+    );
     assert!(error.starts_with(&expected), "{error}");
     site.put(&snapshot, honest).await;
     let report = back(Some(signer(&[&key]))).await;
-    assert_eq!((report.outcome, report.serial), (Outcome::Published, Some(3)));
+    assert_eq!(
+        (report.outcome, report.serial),
+        (Outcome::Published, Some(3))
+    );
     assert_eq!(site.current().await.content_hash, first.content_hash);
     assert!(site.is_signed_by(&key).await);
 }
@@ -196,7 +216,10 @@ fn keygen_writes_private_file_and_never_overwrites() {
     ));
     fs::remove_file(work.path("a")).unwrap();
     work.run("keygen a").exits(1);
-    assert!(!work.exists("a"), "the public key of another one is beside it");
+    assert!(
+        !work.exists("a"),
+        "the public key of another one is beside it"
+    );
 }
 
 #[test]
@@ -204,14 +227,20 @@ fn sync_and_import_with_verify_key_accept_only_signed_states() {
     let work = signed_by_a();
     work.run("export --store store --to a.tar").exits(0);
     for copy in ["sync store copy", "import --store copy a.tar"] {
-        work.plays(&format!("1 {copy} --verify-key b.pub\n! none of these keys is trusted"));
+        work.plays(&format!(
+            "1 {copy} --verify-key b.pub\n! none of these keys is trusted"
+        ));
         assert!(!work.exists("copy/catalogs/demo/current.json"));
         work.plays(&format!(
             "0 {copy} --verify-key b.pub --verify-key a.pub
              1 {copy} --verify-key b.pub"
         ));
         let copied = work.read("copy/catalogs/demo/current.json");
-        assert_eq!(copied, work.read(POINTER), "the signature is copied untouched");
+        assert_eq!(
+            copied,
+            work.read(POINTER),
+            "the signature is copied untouched"
+        );
         fs::remove_dir_all(work.path("copy")).unwrap();
     }
 }

@@ -40,9 +40,17 @@ fn commit(repo: &GitRepo, version: &str) {
     let files = catalogs::example(version);
     let files: Vec<_> = files
         .iter()
-        .map(|(path, bytes)| (format!("catalog/{path}"), std::str::from_utf8(bytes).unwrap()))
+        .map(|(path, bytes)| {
+            (
+                format!("catalog/{path}"),
+                std::str::from_utf8(bytes).unwrap(),
+            )
+        })
         .collect();
-    let files: Vec<_> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+    let files: Vec<_> = files
+        .iter()
+        .map(|(path, text)| (path.as_str(), *text))
+        .collect();
     repo.set("refs/heads/main", &repo.commit(&files));
 }
 
@@ -67,7 +75,10 @@ async fn poll_follows_branch_and_keeps_catalog_when_branch_is_gone() {
     poll(&source, 1).complains("has no branch or tag main");
     assert_eq!(published(), hash, "the published state stays");
     let status = work.json("store/catalogs/demo/status.json");
-    assert!(status["error"].as_str().unwrap().contains(&source), "{status}");
+    assert!(
+        status["error"].as_str().unwrap().contains(&source),
+        "{status}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -82,7 +93,10 @@ async fn poll_of_mirror_gives_equal_content_and_image() {
     };
     // Returns the hash of the content and the digest of the image.
     let state = |store: &str| {
-        let listed = work.run(&format!("ls --json --store {store}")).exits(0).json();
+        let listed = work
+            .run(&format!("ls --json --store {store}"))
+            .exits(0)
+            .json();
         [&listed[0]["current"]["contentHash"], &listed[0]["image"]].map(Value::clone)
     };
     let first = state("store");

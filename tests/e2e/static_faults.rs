@@ -84,8 +84,14 @@ fn killed(at: usize) -> Fault {
 }
 
 /// Runs [`export`] into a folder, so many seconds from now.
-async fn run(site: &Site, folder: &Path, later: u64, fault: Fault) -> Result<TreeReport, TreeError> {
-    // A blocking thread of a run that failed may write a last file, and holds the folder until then.
+async fn run(
+    site: &Site,
+    folder: &Path,
+    later: u64,
+    fault: Fault,
+) -> Result<TreeReport, TreeError> {
+    // A blocking thread of a run that failed may write a last file, and holds the folder until
+    // then.
     let opened = loop {
         match FolderTree::open(folder, &"s3://bucket".parse().unwrap(), false) {
             Err(TreeError::Busy(_)) => tokio::time::sleep(Duration::from_millis(10)).await,
@@ -118,15 +124,24 @@ fn missing(folder: &Path) -> Vec<String> {
     };
     let snapshot = fs::read(folder.join(current.snapshot.key().to_string())).unwrap();
     let snapshot = Snapshot::from_stored(&snapshot).unwrap();
-    let mut named: Vec<String> = snapshot.objects().iter().map(|entry| entry.key().to_string()).collect();
+    let mut named: Vec<String> = snapshot
+        .objects()
+        .iter()
+        .map(|entry| entry.key().to_string())
+        .collect();
     let repository = folder.join("v2/site");
     let tagged = fs::read(repository.join("manifests/latest.index")).unwrap_or_default();
     let mut manifests: Vec<Value> = serde_json::from_slice(&tagged).into_iter().collect();
     while let Some(manifest) = manifests.pop() {
         for part in manifest["manifests"].as_array().into_iter().flatten() {
-            let path = format!("v2/site/manifests/{}.manifest", part["digest"].as_str().unwrap());
-            manifests
-                .push(serde_json::from_slice(&fs::read(folder.join(&path)).unwrap_or_default()).unwrap_or_default());
+            let path = format!(
+                "v2/site/manifests/{}.manifest",
+                part["digest"].as_str().unwrap()
+            );
+            manifests.push(
+                serde_json::from_slice(&fs::read(folder.join(&path)).unwrap_or_default())
+                    .unwrap_or_default(),
+            );
             named.push(path);
         }
         let blobs = manifest["layers"]
@@ -134,7 +149,9 @@ fn missing(folder: &Path) -> Vec<String> {
             .into_iter()
             .flatten()
             .chain([&manifest["config"]]);
-        named.extend(blobs.filter_map(|blob| Some(format!("v2/site/blobs/{}", blob["digest"].as_str()?))));
+        named.extend(
+            blobs.filter_map(|blob| Some(format!("v2/site/blobs/{}", blob["digest"].as_str()?))),
+        );
     }
     named.retain(|path| !folder.join(path).exists());
     named
@@ -195,7 +212,11 @@ async fn killed_run_leaves_a_whole_state_that_the_next_run_completes() {
             continue;
         }
         update(&site, folder.path(), 1).await;
-        assert_eq!(missing(folder.path()), [""; 0], "changed and completed, {at}");
+        assert_eq!(
+            missing(folder.path()),
+            [""; 0],
+            "changed and completed, {at}"
+        );
         // Two hours later nothing of the old state is there but what is kept.
         update(&site, folder.path(), 7_202).await;
         assert_eq!(paths(folder.path()), changed, "{at}");
@@ -219,7 +240,10 @@ async fn run_on_a_bad_place_says_the_path_and_leaves_a_whole_state() {
         let folder = tempfile::tempdir().unwrap();
         match run(&site, folder.path(), 0, fault).await {
             Ok(report) => assert_eq!((said, report.linked), ("", 0)),
-            Err(error) => assert!(!said.is_empty() && error.to_string().contains(said), "{said}: {error}"),
+            Err(error) => assert!(
+                !said.is_empty() && error.to_string().contains(said),
+                "{said}: {error}"
+            ),
         }
         assert_eq!(missing(folder.path()), [""; 0], "{said}");
         update(&site, folder.path(), 0).await;
@@ -283,11 +307,14 @@ async fn names_of_a_catalog_go_at_once_and_objects_of_others_stay() {
     site.poll().await;
     update(&site, folder.path(), 0).await;
     let found = paths(folder.path());
-    let of_site = |path: &&String| path.starts_with("catalogs/site/") || path.starts_with("v2/site/");
+    let of_site =
+        |path: &&String| path.starts_with("catalogs/site/") || path.starts_with("v2/site/");
     assert_eq!(found.iter().find(of_site), None);
     let twin = published(folder.path(), "twin").unwrap();
     let snapshot = twin.snapshot.key().to_string();
-    assert!(found.contains(&snapshot) && found.contains(&"v2/twin/manifests/latest.index".to_owned()));
+    assert!(
+        found.contains(&snapshot) && found.contains(&"v2/twin/manifests/latest.index".to_owned())
+    );
     // A clock that jumps deletes nothing that is named, and brings nothing back.
     for later in [4_000_000_000, 0] {
         update(&site, folder.path(), later).await;

@@ -1,6 +1,8 @@
 //! Trees of files for web servers: `export --static`.
 
-use std::{collections::BTreeSet, fs, io::Read, os::unix::fs::MetadataExt, path::Path, process::Stdio};
+use std::{
+    collections::BTreeSet, fs, io::Read, os::unix::fs::MetadataExt, path::Path, process::Stdio,
+};
 
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
@@ -14,7 +16,10 @@ use crate::support::http;
 use crate::support::work::Work;
 
 fn tree(work: &Work) -> Value {
-    let reports = work.run("export --store store --static tree --json").exits(0).json();
+    let reports = work
+        .run("export --store store --static tree --json")
+        .exits(0)
+        .json();
     reports[0].clone()
 }
 
@@ -35,7 +40,10 @@ async fn tree_has_the_answers_of_serve_by_name() {
     let work = Work::published();
     work.poll("v2").exits(0);
     let made = tree(&work);
-    assert_eq!((&made["catalogs"], &made["leftOut"]), (&json!(1), &json!([])));
+    assert_eq!(
+        (&made["catalogs"], &made["leftOut"]),
+        (&json!(1), &json!([]))
+    );
     let server = work.serve("");
     let found = files(&work.path("tree"));
     let paths: BTreeSet<&str> = found.iter().map(|(path, _)| path.as_str()).collect();
@@ -58,14 +66,21 @@ async fn tree_has_the_answers_of_serve_by_name() {
         if path == "static.json" {
             continue;
         }
-        let name = path.trim_end_matches(".index").trim_end_matches(".manifest");
-        let text = name.strip_suffix(".gz").filter(|plain| paths.contains(plain));
+        let name = path
+            .trim_end_matches(".index")
+            .trim_end_matches(".manifest");
+        let text = name
+            .strip_suffix(".gz")
+            .filter(|plain| paths.contains(plain));
         let url = format!("/{}", text.unwrap_or(name)).replace("/index.html", "/");
         let answer = http::get(&server.url(&url), &[("accept-encoding", "identity")]).await;
         assert_eq!(answer.status(), 200, "{path}");
         let expected = answer.bytes().await.unwrap();
         let plain = text.map(|_| gunzip(bytes));
-        assert!(plain.as_ref().unwrap_or(bytes) == &expected, "{path} has other bytes");
+        assert!(
+            plain.as_ref().unwrap_or(bytes) == &expected,
+            "{path} has other bytes"
+        );
     }
     work.run("sync tree copy").exits(0);
     work.run("verify --store copy").exits(0);
@@ -77,16 +92,29 @@ fn second_run_writes_what_changed_and_nothing_else() {
     let first = tree(&work);
     let before = files(&work.path("tree"));
     let again = tree(&work);
-    assert_eq!((&again["written"], &again["linked"]), (&json!(0), &json!(0)), "{again}");
+    assert_eq!(
+        (&again["written"], &again["linked"]),
+        (&json!(0), &json!(0)),
+        "{again}"
+    );
     assert!(files(&work.path("tree")) == before);
 
     work.poll("v2").exits(0);
     let update = tree(&work);
-    assert!(update["written"].as_u64() < first["written"].as_u64(), "{update}");
+    assert!(
+        update["written"].as_u64() < first["written"].as_u64(),
+        "{update}"
+    );
     let unchanged = "catalogs/demo/packages/demo-queue";
-    assert!(work.path("tree/catalogs/demo/packages/demo-vault").is_file());
+    assert!(
+        work.path("tree/catalogs/demo/packages/demo-vault")
+            .is_file()
+    );
     // A package that is gone stays for two hours, the catalog of `rm` for no time.
-    assert!(work.exists("tree/catalogs/demo/packages/demo-search") && work.exists(&format!("tree/{unchanged}")));
+    assert!(
+        work.exists("tree/catalogs/demo/packages/demo-search")
+            && work.exists(&format!("tree/{unchanged}"))
+    );
     // A file that was damaged in size is written again.
     work.write(&format!("tree/{unchanged}"), "x");
     assert_eq!(tree(&work)["written"], 1);
@@ -99,13 +127,21 @@ fn second_run_writes_what_changed_and_nothing_else() {
 fn name_with_new_bytes_of_the_same_size_has_another_second() {
     let work = Work::published();
     tree(&work);
-    let changed = || work.path("tree/catalogs/demo/content-hash").metadata().unwrap().mtime();
+    let changed = || {
+        work.path("tree/catalogs/demo/content-hash")
+            .metadata()
+            .unwrap()
+            .mtime()
+    };
     // Of a third run only if the clock reaches the next second.
     for version in ["v2", "v1", "v2"] {
         let before = changed();
         work.poll(version).exits(0);
         tree(&work);
-        assert!(changed() > before, "{version}: web servers would answer 304");
+        assert!(
+            changed() > before,
+            "{version}: web servers would answer 304"
+        );
     }
 }
 
@@ -114,8 +150,14 @@ async fn watch_follows_the_store() {
     let work = Work::published();
     let line = "export --store store --static tree --watch 1s";
     let mut watching = work.command(line).stdout(Stdio::null()).spawn().unwrap();
-    let pointer = |folder: &str| fs::read(work.path(folder).join("catalogs/demo/current.json")).ok();
-    let follows = async || until("the tree follows", async || pointer("tree") == pointer("store")).await;
+    let pointer =
+        |folder: &str| fs::read(work.path(folder).join("catalogs/demo/current.json")).ok();
+    let follows = async || {
+        until("the tree follows", async || {
+            pointer("tree") == pointer("store")
+        })
+        .await
+    };
     follows().await;
     work.poll("v2").exits(0);
     follows().await;
@@ -126,8 +168,12 @@ async fn watch_follows_the_store() {
 #[test]
 fn gzip_only_tree_has_no_plain_texts() {
     let work = Work::published();
-    work.run("export --store store --static tree --gzip-only").exits(0);
-    assert!(work.exists("tree/catalogs/demo/api/v1/all.gz") && !work.exists("tree/catalogs/demo/api/v1/all"));
+    work.run("export --store store --static tree --gzip-only")
+        .exits(0);
+    assert!(
+        work.exists("tree/catalogs/demo/api/v1/all.gz")
+            && !work.exists("tree/catalogs/demo/api/v1/all")
+    );
     // What `sync` compares byte for byte.
     assert!(work.exists("tree/catalogs/demo/current.json"));
 }
@@ -136,10 +182,21 @@ fn gzip_only_tree_has_no_plain_texts() {
 fn names_that_no_file_can_have_are_left_out() {
     let work = Work::new();
     let long = "n".repeat(300);
-    let lines = ["..", "a/../../b", "c", "c/d", "e", "e.gz", "f%2fg", "h i", &long]
-        .map(|name| json!({"schema": "olm.package", "name": name, "defaultChannel": "c"}).to_string());
+    let lines = [
+        "..",
+        "a/../../b",
+        "c",
+        "c/d",
+        "e",
+        "e.gz",
+        "f%2fg",
+        "h i",
+        &long,
+    ]
+    .map(|name| json!({"schema": "olm.package", "name": name, "defaultChannel": "c"}).to_string());
     work.write("configs/catalog.json", lines.join("\n"));
-    work.run("poll --store store --catalog odd=dir:configs").exits(0);
+    work.run("poll --store store --catalog odd=dir:configs")
+        .exits(0);
     let made = tree(&work);
     let folder = "catalogs/odd/packages";
     let left_out = ["..", "a/../../b", "e.gz", &long, "c"].map(|name| format!("{folder}/{name}"));
@@ -170,13 +227,21 @@ fn place_that_is_no_tree_is_refused() {
     assert_eq!(work.read("other/file"), "mine");
     assert!(!work.exists("store/tree"));
     tree(&work);
-    let _open = FolderTree::open(&work.path("tree"), &StorePlace::Folder(work.path("store")), false).unwrap();
+    let _open = FolderTree::open(
+        &work.path("tree"),
+        &StorePlace::Folder(work.path("store")),
+        false,
+    )
+    .unwrap();
     work.plays("1 export --store store --static tree\n! another run writes");
 }
 
 /// Runs the export into a bucket, below `tree`.
 fn bucket_tree(work: &Work, bucket: &S3) -> Ran {
-    work.run_on_s3(bucket, "export --store store --static s3://bucket/tree --json")
+    work.run_on_s3(
+        bucket,
+        "export --store store --static s3://bucket/tree --json",
+    )
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -186,7 +251,8 @@ async fn bucket_has_gzip_bytes_and_media_types() {
     let run = || bucket_tree(&work, &bucket).exits(0).json()[0].clone();
     let first = run();
     let object = |name: &str| bucket.object(&format!("tree/{name}")).expect(name);
-    let field = |name: &str, field: &str| object(name).headers.get(field).cloned().unwrap_or_default();
+    let field =
+        |name: &str, field: &str| object(name).headers.get(field).cloned().unwrap_or_default();
     let (all, pointer) = ("catalogs/demo/api/v1/all", "catalogs/demo/current.json");
     let index = "application/vnd.oci.image.index.v1+json";
     for (name, kind, coding) in [
@@ -217,7 +283,10 @@ async fn bucket_that_is_no_place_for_a_tree_is_refused() {
     bucket_tree(&work, &foreign).exits(0);
     foreign.remove("tree/static.json");
     for (bucket, said) in [
-        (no_fields, "the bucket does not keep Content-Type and Content-Encoding"),
+        (
+            no_fields,
+            "the bucket does not keep Content-Type and Content-Encoding",
+        ),
         (read_only, "AccessDenied"),
         (foreign, "holds files that are no static tree"),
     ] {

@@ -1,4 +1,5 @@
-//! The cache behaviours of infra/aws/template.yaml, compared with the routes and with the kinds of objects.
+//! The cache behaviours of infra/aws/template.yaml, compared with the routes and with the kinds of
+//! objects.
 
 use std::{fs, process::Command};
 
@@ -11,13 +12,21 @@ fn read(path: &str) -> String {
     fs::read_to_string(cargo::root().join(path)).expect("the file can be read")
 }
 
-/// Returns origin and cache policy of the first cache behaviour that matches a path. Reads the template line by line, because
-/// the tags of CloudFormation (`!Ref`) are not plain YAML.
+/// Returns origin and cache policy of the first cache behaviour that matches a path. Reads the
+/// template line by line, because the tags of CloudFormation (`!Ref`) are not plain YAML.
 fn behavior(path: &str) -> Option<[String; 2]> {
     let template = read("infra/aws/template.yaml");
     let mut behaviors = template.split("- PathPattern: ").skip(1);
-    let first = behaviors.find(|text| text.lines().next().is_some_and(|pattern| matches(pattern, path)))?;
-    let field = |name| first.lines().find_map(|line| line.trim().strip_prefix(name));
+    let first = behaviors.find(|text| {
+        text.lines()
+            .next()
+            .is_some_and(|pattern| matches(pattern, path))
+    })?;
+    let field = |name| {
+        first
+            .lines()
+            .find_map(|line| line.trim().strip_prefix(name))
+    };
     let fields = ["TargetOriginId: ", "CachePolicyId: !Ref "].map(field);
     Some(fields.map(|field| field.unwrap_or_default().to_owned()))
 }
@@ -61,11 +70,18 @@ fn cdn_keeps_query_of_routes_that_take_one() {
 fn takes_query(item: &Value) -> bool {
     let operations = item.as_object().unwrap().values();
     let of_operations = operations.filter_map(|operation| operation["parameters"].as_array());
-    let parameters = item["parameters"].as_array().into_iter().chain(of_operations).flatten();
-    parameters.into_iter().any(|parameter| parameter["in"] == "query")
+    let parameters = item["parameters"]
+        .as_array()
+        .into_iter()
+        .chain(of_operations)
+        .flatten();
+    parameters
+        .into_iter()
+        .any(|parameter| parameter["in"] == "query")
 }
 
-/// sam drops a parameter that the template does not have, and builds for minutes before it finds a wrong value.
+/// sam drops a parameter that the template does not have, and builds for minutes before it finds a
+/// wrong value.
 #[test]
 fn deploy_refuses_wrong_parameters_before_it_builds() {
     for row in [
@@ -80,7 +96,10 @@ fn deploy_refuses_wrong_parameters_before_it_builds() {
         let (parameter, said) = row.split_once(" -> ").unwrap();
         let script = cargo::root().join("scripts/deploy");
         let deployed = Ran::of(Command::new(script).args(["--built", "/nowhere", parameter]));
-        assert!(deployed.stderr.starts_with(&format!("deploy: {said}")), "{deployed:?}");
+        assert!(
+            deployed.stderr.starts_with(&format!("deploy: {said}")),
+            "{deployed:?}"
+        );
         deployed.exits(1);
     }
 }
@@ -89,7 +108,11 @@ fn deploy_refuses_wrong_parameters_before_it_builds() {
 fn path_pattern_matches_like_cloudfront() {
     for (pattern, path, is_match) in [
         ("/catalogs/*/api/v1/metas", "/catalogs/a/api/v1/metas", true),
-        ("/catalogs/*/api/v1/metas", "/catalogs/a/api/v1/metas/b", false),
+        (
+            "/catalogs/*/api/v1/metas",
+            "/catalogs/a/api/v1/metas/b",
+            false,
+        ),
         ("/v2/*/tags/list", "/v2/a/b/tags/list", true),
         ("/blobs/sha256/*", "/v2/blobs/sha256/0123", false),
     ] {

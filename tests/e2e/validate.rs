@@ -32,8 +32,11 @@ fn report(work: &Work, code: i32) -> Value {
 
 /// Publishes the folder `catalog` as `demo`, and validates that.
 fn report_of_published(work: &Work, code: i32) -> Value {
-    work.run("poll --store store --catalog demo=dir:catalog").exits(0);
-    work.run("validate --json --store store demo").exits(code).json()
+    work.run("poll --store store --catalog demo=dir:catalog")
+        .exits(0);
+    work.run("validate --json --store store demo")
+        .exits(code)
+        .json()
 }
 
 #[test]
@@ -74,7 +77,11 @@ fn finding_names_file_document_and_line() {
     break_channel(&work);
     let found = report(&work, 1);
     let text = work.read("catalog/demo-queue/catalog.yaml");
-    let line = text.lines().position(|line| line == "schema: olm.channel").unwrap() + 1;
+    let line = text
+        .lines()
+        .position(|line| line == "schema: olm.channel")
+        .unwrap()
+        + 1;
     let finding = json!({
         "rule": "entry-skip-range-invalid",
         "severity": "error",
@@ -101,17 +108,23 @@ fn finding_in_json_file_and_in_store_names_line() {
     let (from, to) = (r#""replaces": "demo-cache.v1.0.1""#, r#""replaces": """#);
     edit(&work, "demo-cache/catalog.json", from, to);
     let place = |report: Value| ["file", "line"].map(|field| report["findings"][0][field].clone());
-    assert_eq!(place(report(&work, 1)), [json!("demo-cache/catalog.json"), json!(7)]);
-    assert_eq!(place(report_of_published(&work, 1)), [Value::Null, json!(2)]);
+    assert_eq!(
+        place(report(&work, 1)),
+        [json!("demo-cache/catalog.json"), json!(7)]
+    );
+    assert_eq!(
+        place(report_of_published(&work, 1)),
+        [Value::Null, json!(2)]
+    );
 }
 
 #[test]
 fn findings_of_serving_exit_with_1_and_are_counted_beyond_1000() {
     let work = example();
-    let no_channel =
-        "schema: olm.package\nname: x\ndefaultChannel: c\nicon: {}\n---\nschema: olm.channel\nname: c\npackage: x\n";
+    let no_channel = "schema: olm.package\nname: x\ndefaultChannel: c\nicon: {}\n---\nschema: olm.channel\nname: c\npackage: x\n";
     let many = "name: x\n---\n".repeat(1500);
-    // The content of a file, and valid, servable, the numbers of errors and warnings, and the findings shown.
+    // The content of a file, and valid, servable, the numbers of errors and warnings, and the
+    // findings shown.
     for (content, expected) in [
         ("schema: a/b\n", json!([true, false, 0, 0, 1])),
         (no_channel, json!([false, false, 1, 1, 2])),
@@ -123,7 +136,11 @@ fn findings_of_serving_exit_with_1_and_are_counted_beyond_1000() {
         let counts = ["valid", "servable", "errors", "warnings"].map(|field| &found[field]);
         let shown = found["findings"].as_array().unwrap().len();
         let [valid, servable, errors, warnings] = counts;
-        assert_eq!(json!([valid, servable, errors, warnings, shown]), expected, "{found}");
+        assert_eq!(
+            json!([valid, servable, errors, warnings, shown]),
+            expected,
+            "{found}"
+        );
     }
     work.plays("1 validate dir:catalog\n> and 500 more findings");
 }

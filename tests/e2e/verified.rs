@@ -41,12 +41,20 @@ impl Site {
 
     fn sign(&self, signer: &Cosign, image: &Image) {
         let tag = format!("{}.sig", image.digest.replace(':', "-"));
-        self.registry
-            .push("ns/catalog", &tag, &signer.signature(&image.digest, SIGNED_FOR));
+        self.registry.push(
+            "ns/catalog",
+            &tag,
+            &signer.signature(&image.digest, SIGNED_FOR),
+        );
     }
 
     async fn verified_by(&self) -> Vec<String> {
-        let verified = self.current().await.source.verified.expect("there is a policy");
+        let verified = self
+            .current()
+            .await
+            .source
+            .verified
+            .expect("there is a policy");
         verified.by.into_iter().map(|by| by.key).collect()
     }
 }
@@ -86,7 +94,10 @@ async fn poll_of_image_without_trusted_signature_publishes_nothing() {
     // The payload of the signature, and nothing of the image.
     assert_eq!(site.registry.count(Kind::Blob), 1);
     let written: Vec<Key> = site.store.written();
-    assert!(written.iter().all(|key| matches!(key, Key::Status(_))), "{written:?}");
+    assert!(
+        written.iter().all(|key| matches!(key, Key::Status(_))),
+        "{written:?}"
+    );
 
     site.sign(&right, &image);
     assert_eq!(site.poll().await.outcome, Outcome::Published);
@@ -103,7 +114,8 @@ async fn poll_verifies_again_only_when_policy_changes() {
     assert_eq!(site.poll().await.outcome, Outcome::Unchanged);
     assert_eq!(site.registry.requests().len(), 1, "one HEAD");
 
-    // With another key the published state stays, and each poll fails until the image is signed again.
+    // With another key the published state stays, and each poll fails until the image is signed
+    // again.
     site.ask_for(&[&new]);
     let before = site.current().await;
     let report = site.poll().await;
@@ -135,12 +147,16 @@ async fn poll_fails_when_signatures_cannot_be_fetched() {
         site.registry.script(kind, fault);
         let report = site.poll().await;
         assert_eq!(report.outcome, Outcome::Failed);
-        assert!(matches!(report.error, Some(PollError::Signatures(_))), "{report:?}");
+        assert!(
+            matches!(report.error, Some(PollError::Signatures(_))),
+            "{report:?}"
+        );
     }
     assert_eq!(site.poll().await.outcome, Outcome::Published);
 }
 
-/// Podman and CRI-O verify the manifest that they pull from an index. `cosign verify` verifies the index.
+/// Podman and CRI-O verify the manifest that they pull from an index. `cosign verify` verifies the
+/// index.
 #[tokio::test(flavor = "multi_thread")]
 async fn index_is_verified_by_manifest_with_policy_and_by_index_with_cosign() {
     let key = Cosign::new();
@@ -151,7 +167,8 @@ async fn index_is_verified_by_manifest_with_policy_and_by_index_with_cosign() {
     site.push_image(&index);
     let policy = |site: &Site| {
         let identity = json!({"type": "exactRepository", "dockerRepository": SIGNED_FOR});
-        let requirement = json!({"type": "sigstoreSigned", "keyPath": "/key", "signedIdentity": identity});
+        let requirement =
+            json!({"type": "sigstoreSigned", "keyPath": "/key", "signedIdentity": identity});
         let text = json!({"default": [requirement]}).to_string();
         let files = KeySources {
             read: &|_| Ok(public(&key).to_pem().into_bytes()),
@@ -164,7 +181,11 @@ async fn index_is_verified_by_manifest_with_policy_and_by_index_with_cosign() {
     let by_policy = Some(policy(&site));
     site.sign(&key, &other);
     site.catalog.policy = by_policy.clone();
-    assert_eq!(site.poll().await.outcome, Outcome::Refused, "another platform's");
+    assert_eq!(
+        site.poll().await.outcome,
+        Outcome::Refused,
+        "another platform's"
+    );
     site.sign(&key, &image);
     site.catalog.policy = by_cosign.clone();
     assert_eq!(site.poll().await.outcome, Outcome::Refused, "not the index");
@@ -205,11 +226,15 @@ async fn rollback_needs_verification_under_present_policy() {
     assert!(text.contains("`unverified`"), "{text}");
     assert_eq!(site.current().await, before);
 
-    // With `unverified` it is published, and neither the pointer nor the history says that it was verified.
+    // With `unverified` it is published, and neither the pointer nor the history says that it was
+    // verified.
     let report = rollback(&site, Some(&unsigned), true).await;
     assert_eq!(report.outcome, Outcome::Published);
     let rolled_back = site.current().await;
-    assert_eq!((&rolled_back.source, rolled_back.verified()), (&before.source, None));
+    assert_eq!(
+        (&rolled_back.source, rolled_back.verified()),
+        (&before.source, None)
+    );
     assert_eq!(site.poll().await.outcome, Outcome::Unchanged);
     let (newest, image) = publish(&site, 6, Some(&key)).await;
     assert!(site.current().await.verified().is_some());

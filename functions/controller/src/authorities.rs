@@ -11,19 +11,25 @@ use tokio::time::sleep;
 
 use crate::schedule::LastPolls;
 
-/// Time between two looks at the files. The kubelet brings a changed Secret or ConfigMap within a minute or two.
+/// Time between two looks at the files. The kubelet brings a changed Secret or ConfigMap within a
+/// minute or two.
 const LOOK_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Paths and bytes of files, to see whether they change.
 type Content = Vec<(PathBuf, Vec<u8>)>;
 
-/// Returns the files of authorities for registries: those of the folder with the ending `.crt`, as containers/image reads it
-/// (containers-certs.d(5)).
+/// Returns the files of authorities for registries: those of the folder with the ending `.crt`, as
+/// containers/image reads it (containers-certs.d(5)).
 ///
 /// # Errors
 /// If the folder cannot be read.
 pub(crate) fn certificates(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    files(folder, "crt").with_context(|| format!("cannot read the folder {} (--pull-cas-dir)", folder.display()))
+    files(folder, "crt").with_context(|| {
+        format!(
+            "cannot read the folder {} (--pull-cas-dir)",
+            folder.display()
+        )
+    })
 }
 
 fn content(folder: &Path) -> anyhow::Result<Content> {
@@ -32,14 +38,16 @@ fn content(folder: &Path) -> anyhow::Result<Content> {
     Ok(content?)
 }
 
-/// Uses the files of the folder as they are from now on, whenever they change, until it is dropped. All catalogs are polled after
-/// a change, because some may have waited for it.
+/// Uses the files of the folder as they are from now on, whenever they change, until it is dropped.
+/// All catalogs are polled after a change, because some may have waited for it.
 pub(crate) async fn watch(folder: PathBuf, mirror: Arc<Mirror>, polls: Arc<LastPolls>) {
     let mut known = content(&folder).ok();
     loop {
         sleep(LOOK_INTERVAL).await;
         // Files that cannot be read are being replaced.
-        let Ok(found) = content(&folder) else { continue };
+        let Ok(found) = content(&folder) else {
+            continue;
+        };
         if known.as_ref() == Some(&found) {
             continue;
         }

@@ -21,25 +21,29 @@ const OWN_ANNOTATIONS: &str = "catalog-mirror/";
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct ClusterCatalog {
     pub(crate) metadata: ObjectMeta,
-    /// Not typed: an object that this program does not understand must not keep the others from being listed.
+    /// Not typed: an object that this program does not understand must not keep the others from
+    /// being listed.
     #[serde(default)]
     pub(crate) spec: Value,
     #[serde(default)]
     pub(crate) status: CatalogStatus,
 }
 
-/// The parts of an object that decide about its content. A change of any of them is a reason to poll.
+/// The parts of an object that decide about its content. A change of any of them is a reason to
+/// poll.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ObjectVersion {
     /// Identifier of the object. An object of the same name that was created anew is another one.
     pub(crate) uid: String,
-    /// Generation, which grows with each change of the spec and with a deletion, but not with one of an annotation.
+    /// Generation, which grows with each change of the spec and with a deletion, but not with one
+    /// of an annotation.
     pub(crate) generation: i64,
     /// Annotations of this program.
     pub(crate) annotations: BTreeMap<String, String>,
 }
 
-/// `status` of a ClusterCatalog. Absent fields are written as `null`, so that a merge patch removes them.
+/// `status` of a ClusterCatalog. Absent fields are written as `null`, so that a merge patch removes
+/// them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CatalogStatus {
@@ -107,7 +111,9 @@ impl ClusterCatalog {
 
     /// True if the object has our finalizer.
     pub(crate) fn has_finalizer(&self) -> bool {
-        self.finalizers().iter().any(|finalizer| finalizer == FINALIZER)
+        self.finalizers()
+            .iter()
+            .any(|finalizer| finalizer == FINALIZER)
     }
 
     /// True if the label with the name is right.
@@ -130,6 +136,9 @@ impl CatalogStatus {
 
     /// Returns `REPOSITORY@DIGEST` of the content that was published last.
     pub(crate) fn resolved(&self) -> Option<&str> {
-        self.resolved_source.as_ref()?.pointer("/image/ref")?.as_str()
+        self.resolved_source
+            .as_ref()?
+            .pointer("/image/ref")?
+            .as_str()
     }
 }

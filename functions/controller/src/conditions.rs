@@ -13,7 +13,8 @@ const PROGRESSING: &str = "Progressing";
 /// Reason of an error that only a change of the object can end.
 const BLOCKED: &str = "Blocked";
 
-/// Maximum number of bytes of a message. The CustomResourceDefinition allows 32,768 characters, and refuses the status otherwise.
+/// Maximum number of bytes of a message. The CustomResourceDefinition allows 32,768 characters, and
+/// refuses the status otherwise.
 const MESSAGE_MAX: usize = 32_768;
 
 const UNPACKED: &str = "Successfully unpacked and stored content from resolved source";
@@ -66,18 +67,30 @@ pub(crate) fn next_status(
         set_condition(&mut status.conditions, next);
     };
     match fact {
-        Fact::Stored { reference, unpacked } => {
+        Fact::Stored {
+            reference,
+            unpacked,
+        } => {
             set(PROGRESSING, true, "Succeeded", UNPACKED);
             set(SERVING, true, "Available", SERVED);
             status.resolved_source = Some(json!({"type": "Image", "image": {"ref": reference}}));
             status.urls = Some(json!({"base": base}));
             status.last_unpacked = Some(unpacked.clone());
         }
-        Fact::Failed { message, is_terminal } => {
-            set(PROGRESSING, !is_terminal, failure_reason(*is_terminal), message);
+        Fact::Failed {
+            message,
+            is_terminal,
+        } => {
+            set(
+                PROGRESSING,
+                !is_terminal,
+                failure_reason(*is_terminal),
+                message,
+            );
         }
         Fact::Unavailable => {
-            // catalogd first writes that nothing is served, so that `Serving` comes before `Progressing` in a new status.
+            // catalogd first writes that nothing is served, so that `Serving` comes before
+            // `Progressing` in a new status.
             set(SERVING, false, "UserSpecifiedUnavailable", UNAVAILABLE);
             set(PROGRESSING, true, "Succeeded", UNAVAILABLE);
             without_content(&mut status);
@@ -101,9 +114,13 @@ fn without_content(status: &mut CatalogStatus) {
     status.last_unpacked = None;
 }
 
-/// Sets a condition as `meta.SetStatusCondition` of apimachinery does: the time changes with `status` only.
+/// Sets a condition as `meta.SetStatusCondition` of apimachinery does: the time changes with
+/// `status` only.
 fn set_condition(conditions: &mut Vec<Condition>, mut next: Condition) {
-    match conditions.iter_mut().find(|known| known.type_ == next.type_) {
+    match conditions
+        .iter_mut()
+        .find(|known| known.type_ == next.type_)
+    {
         Some(known) => {
             if known.status == next.status {
                 next.last_transition_time = known.last_transition_time.clone();
@@ -135,7 +152,10 @@ mod tests {
     }
 
     fn failed(message: String, is_terminal: bool) -> Fact {
-        Fact::Failed { message, is_terminal }
+        Fact::Failed {
+            message,
+            is_terminal,
+        }
     }
 
     /// Applies facts one after the other, each a second and a generation after the one before.
@@ -170,10 +190,14 @@ mod tests {
         });
         let status = status(&[stored("1")]);
         assert_eq!(serde_json::to_value(&status).unwrap(), expected);
-        assert_eq!(serde_json::from_value::<CatalogStatus>(expected).unwrap(), status);
+        assert_eq!(
+            serde_json::from_value::<CatalogStatus>(expected).unwrap(),
+            status
+        );
     }
 
-    /// Facts are 1 and 2 for content, R for a retry, B for blocked, U for unavailable, D for deleted.
+    /// Facts are 1 and 2 for content, R for a retry, B for blocked, U for unavailable, D for
+    /// deleted.
     #[test]
     fn conditions_follow_from_facts() {
         for row in "\

@@ -2,7 +2,9 @@
 
 use std::{io, sync::Arc, time::Duration};
 
-use k8s_openapi::{api::coordination::v1::Lease, apimachinery::pkg::apis::meta::v1::MicroTime, jiff::Timestamp};
+use k8s_openapi::{
+    api::coordination::v1::Lease, apimachinery::pkg::apis::meta::v1::MicroTime, jiff::Timestamp,
+};
 use kube::{Api, Client, api::PostParams};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
@@ -10,13 +12,16 @@ use tokio_util::sync::CancellationToken;
 
 use crate::lease::{LEASE_TIME, LeaseDecision, RENEW_TIME, RETRY_TIME, SeenLease, released};
 
-/// Name of the Lease. It is catalogd's own, so that one of both works on the ClusterCatalogs of a cluster.
+/// Name of the Lease. It is catalogd's own, so that one of both works on the ClusterCatalogs of a
+/// cluster.
 const LEASE: &str = "catalogd-operator-lock";
 
-/// Annotation of the Lease with its holder, by which a replica of this program is told from another program.
+/// Annotation of the Lease with its holder, by which a replica of this program is told from another
+/// program.
 const LEADER_ANNOTATION: &str = "catalog-mirror/leader";
 
-/// Annotation of the Lease with the value `true` if this program must not lead, so that another one takes over.
+/// Annotation of the Lease with the value `true` if this program must not lead, so that another one
+/// takes over.
 const YIELD_ANNOTATION: &str = "catalog-mirror/yield";
 
 /// Maximum time of one request. Three of them fit into [`RENEW_TIME`] with the waits between them.
@@ -49,10 +54,12 @@ pub(crate) struct Election {
 impl Election {
     /// Takes part in the election of a namespace. Sets the role of a replica that does not lead.
     pub(crate) fn new(client: Client, namespace: &str, role: Arc<watch::Sender<Role>>) -> Self {
-        let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "catalog-mirror-controller".to_owned());
+        let host =
+            std::env::var("HOSTNAME").unwrap_or_else(|_| "catalog-mirror-controller".to_owned());
         Self {
             leases: Api::namespaced(client, namespace),
-            // A restarted container has the same host name, and must not take its former life for itself.
+            // A restarted container has the same host name, and must not take its former life for
+            // itself.
             me: format!("{host}_{:016x}", rand::random::<u64>()),
             seen: SeenLease::default(),
             role,
@@ -66,7 +73,10 @@ impl Election {
             match self.attempt().await {
                 Ok(true) => return true,
                 Ok(false) => {}
-                Err(error) => tracing::warn!(error = model::text::chain(&error), "cannot ask for the Lease {LEASE}"),
+                Err(error) => tracing::warn!(
+                    error = model::text::chain(&error),
+                    "cannot ask for the Lease {LEASE}"
+                ),
             }
             // Jittered, so that replicas do not try in the same moment for ever.
             let wait = RETRY_TIME.mul_f64(1.0 + 0.2 * rand::random::<f64>());
@@ -83,9 +93,14 @@ impl Election {
         while stop.run_until_cancelled(sleep(wait)).await.is_some() {
             match self.attempt().await {
                 Ok(true) => (renewed, wait) = (Instant::now(), RETRY_TIME),
-                Ok(false) => return tracing::error!("this replica has not the Lease {LEASE} any more"),
+                Ok(false) => {
+                    return tracing::error!("this replica has not the Lease {LEASE} any more");
+                }
                 Err(error) => {
-                    tracing::warn!(error = model::text::chain(&error), "cannot renew the Lease {LEASE}");
+                    tracing::warn!(
+                        error = model::text::chain(&error),
+                        "cannot renew the Lease {LEASE}"
+                    );
                     wait = FAILED_WAIT;
                 }
             }
@@ -119,7 +134,9 @@ impl Election {
         let held = lease.spec.take().unwrap_or_default();
         if held.holder_identity.as_ref() == Some(&self.me) {
             lease.spec = Some(released(held, &MicroTime(Timestamp::now())));
-            self.leases.replace(LEASE, &PostParams::default(), &lease).await?;
+            self.leases
+                .replace(LEASE, &PostParams::default(), &lease)
+                .await?;
         }
         Ok(())
     }
@@ -132,17 +149,31 @@ impl Election {
 
     async fn request(&mut self) -> Result<bool, kube::Error> {
         let mut found = self.leases.get_opt(LEASE).await?;
-        let spec = found.as_mut().map(|lease| lease.spec.take().unwrap_or_default());
-        let mut metadata = found.as_ref().map(|lease| lease.metadata.clone()).unwrap_or_default();
+        let spec = found
+            .as_mut()
+            .map(|lease| lease.spec.take().unwrap_or_default());
+        let mut metadata = found
+            .as_ref()
+            .map(|lease| lease.metadata.clone())
+            .unwrap_or_default();
         let annotations = metadata.annotations.get_or_insert_default();
-        let decision = self
-            .seen
-            .decide(spec, &self.me, Instant::now().into_std(), &MicroTime(Timestamp::now()));
+        let decision = self.seen.decide(
+            spec,
+            &self.me,
+            Instant::now().into_std(),
+            &MicroTime(Timestamp::now()),
+        );
         let spec = match decision {
-            LeaseDecision::Write(_) if annotations.get(YIELD_ANNOTATION).is_some_and(|value| value == "true") => {
+            LeaseDecision::Write(_)
+                if annotations
+                    .get(YIELD_ANNOTATION)
+                    .is_some_and(|value| value == "true") =>
+            {
                 self.role.send_replace(Role::Follower);
                 if self.is_news(YIELD_ANNOTATION) {
-                    tracing::warn!("the Lease has the annotation {YIELD_ANNOTATION}, so this program does not lead");
+                    tracing::warn!(
+                        "the Lease has the annotation {YIELD_ANNOTATION}, so this program does not lead"
+                    );
                 }
                 // At once, and not when it ends.
                 self.try_release().await?;
@@ -153,7 +184,8 @@ impl Election {
                 // catalogd keeps the annotation of an earlier holder.
                 let is_replica = annotations.get(LEADER_ANNOTATION) == Some(&holder);
                 if self.is_news(&holder) {
-                    let text = "another replica or program leads; this one serves and writes nothing";
+                    let text =
+                        "another replica or program leads; this one serves and writes nothing";
                     tracing::info!(holder, is_replica, "{text}");
                 }
                 self.role.send_replace(if is_replica {
@@ -172,7 +204,9 @@ impl Election {
         };
         // After a conflict another replica was faster. Whether it leads now shows at the next try.
         if found.is_some() {
-            self.leases.replace(LEASE, &PostParams::default(), &lease).await?;
+            self.leases
+                .replace(LEASE, &PostParams::default(), &lease)
+                .await?;
         } else {
             self.leases.create(&PostParams::default(), &lease).await?;
         }

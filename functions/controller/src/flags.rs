@@ -42,7 +42,8 @@ const DEBUG_VERBOSITY: u8 = 4;
     args_override_self = true
 )]
 pub(crate) struct Flags {
-    /// Address of /metrics, such as :7443. Needs --tls-cert and --tls-key. Default with these: :7443.
+    /// Address of /metrics, such as :7443. Needs --tls-cert and --tls-key. Default with these:
+    /// :7443.
     #[arg(long, value_name = "ADDRESS")]
     metrics_bind_address: Option<String>,
     /// Address of /healthz and /readyz. `0` serves none.
@@ -68,10 +69,12 @@ pub(crate) struct Flags {
     /// Folder for the default store.
     #[arg(long, value_name = "DIR", default_value = "/var/cache/")]
     pub(crate) cache_dir: PathBuf,
-    /// Store that all replicas share: a folder or s3://BUCKET[/PREFIX]. Default: one for each, the folder catalog-mirror in --cache-dir.
+    /// Store that all replicas share: a folder or s3://BUCKET[/PREFIX]. Default: one for each, the
+    /// folder catalog-mirror in --cache-dir.
     #[arg(long, value_name = "DIR|S3")]
     pub(crate) store: Option<StorePlace>,
-    /// Time between two removals of catalogs that have no ClusterCatalog from the default store, such as 12h0m0s.
+    /// Time between two removals of catalogs that have no ClusterCatalog from the default store,
+    /// such as 12h0m0s.
     #[arg(long, value_name = "DURATION", default_value = "12h0m0s", value_parser = humantime::parse_duration)]
     pub(crate) gc_interval: Duration,
     /// PEM chain of certificates for the HTTP API and /metrics. Reloaded when it changes.
@@ -80,14 +83,15 @@ pub(crate) struct Flags {
     /// PEM private key of --tls-cert.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// Folder of PEM certificates to trust for registries, in addition to the system's: its files *.crt, read again when they
-    /// change.
+    /// Folder of PEM certificates to trust for registries, in addition to the system's: its files
+    /// *.crt, read again when they change.
     #[arg(long, value_name = "DIR")]
     pub(crate) pull_cas_dir: Option<PathBuf>,
     /// Secret with logins for registries, read again before each poll.
     #[arg(long, value_name = "NAMESPACE/NAME", value_parser = object_name)]
     pub(crate) global_pull_secret: Option<ObjectName>,
-    /// File with the address of the API server and how to log in. Default: that of KUBECONFIG, else the pod's service account.
+    /// File with the address of the API server and how to log in. Default: that of KUBECONFIG, else
+    /// the pod's service account.
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// Port of the mutating webhook for ClusterCatalogs, served with --tls-cert.
@@ -119,20 +123,28 @@ impl Flags {
             (None | Some(""), None) | (Some("0"), _) => Ok(None),
             (None | Some(""), Some(_)) => Ok(Some(":7443")),
             (address @ Some(_), Some(_)) => Ok(address),
-            (Some(_), None) => anyhow::bail!("--metrics-bind-address needs --tls-cert and --tls-key"),
+            (Some(_), None) => {
+                anyhow::bail!("--metrics-bind-address needs --tls-cert and --tls-key")
+            }
         }
     }
 
     /// Returns the URL below which catalogs are served.
     pub(crate) fn base(&self) -> String {
-        let scheme = if self.tls_cert.is_some() { "https" } else { "http" };
+        let scheme = if self.tls_cert.is_some() {
+            "https"
+        } else {
+            "http"
+        };
         format!("{scheme}://{}/catalogs", self.external_address)
     }
 }
 
 fn object_name(text: &str) -> Result<ObjectName, &'static str> {
     match text.split_once('/') {
-        Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() && !name.contains('/') => {
+        Some((namespace, name))
+            if !namespace.is_empty() && !name.is_empty() && !name.contains('/') =>
+        {
             Ok(ObjectName::new(namespace, name))
         }
         _ => Err("write NAMESPACE/NAME"),
@@ -165,9 +177,15 @@ mod tests {
         .unwrap();
         assert!(flags.leader_elect);
         assert_eq!(flags.metrics_address().unwrap(), Some(":7443"));
-        assert_eq!(flags.base(), "https://catalogd-service.olmv1-system.svc/catalogs");
+        assert_eq!(
+            flags.base(),
+            "https://catalogd-service.olmv1-system.svc/catalogs"
+        );
         assert_eq!(flags.gc_interval, Duration::from_secs(12 * 3600));
-        assert_eq!(flags.global_pull_secret.unwrap().namespace, "openshift-config");
+        assert_eq!(
+            flags.global_pull_secret.unwrap().namespace,
+            "openshift-config"
+        );
     }
 
     #[test]
@@ -181,14 +199,21 @@ mod tests {
         assert_eq!(flags.cache_dir, PathBuf::from("/var/cache/"));
         assert_eq!(flags.log_filter(), "info");
         assert!(parse(&["--leader-elect=true"]).unwrap().leader_elect);
-        assert!(!parse(&["--leader-elect", "--leader-elect=false"]).unwrap().leader_elect);
+        assert!(
+            !parse(&["--leader-elect", "--leader-elect=false"])
+                .unwrap()
+                .leader_elect
+        );
         assert_eq!(parse(&["--v=4"]).unwrap().log_filter(), "debug");
     }
 
     #[test]
     fn flags_that_do_not_fit_together_are_refused() {
         let pull_secrets = ["--global-pull-secret=a", "--global-pull-secret=a/b/c"];
-        for wrong in pull_secrets.into_iter().chain(["--tls-cert=a", "--unknown"]) {
+        for wrong in pull_secrets
+            .into_iter()
+            .chain(["--tls-cert=a", "--unknown"])
+        {
             assert!(parse(&[wrong]).is_err(), "{wrong}");
         }
         let without_tls = parse(&["--metrics-bind-address=:7443"]).unwrap();
@@ -199,13 +224,19 @@ mod tests {
     fn flags_without_effect_are_in_the_readme() {
         let readme = include_str!("../README.md");
         for flag in IGNORED {
-            assert!(readme.contains(&format!("`--{flag}`")), "{flag} is not in the README");
+            assert!(
+                readme.contains(&format!("`--{flag}`")),
+                "{flag} is not in the README"
+            );
             assert!(parse(&[&format!("--{flag}=1")]).is_ok(), "{flag}");
         }
         assert!(parse(&["--logtostderr", "--vmodule=a=1", "--vmodule"]).is_ok());
         let all = Flags::command();
         for flag in all.get_arguments().filter_map(Arg::get_long) {
-            assert!(readme.contains(&format!("`--{flag}`")), "{flag} is not in the README");
+            assert!(
+                readme.contains(&format!("`--{flag}`")),
+                "{flag} is not in the README"
+            );
         }
     }
 }

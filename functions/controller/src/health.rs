@@ -8,9 +8,9 @@ use axum::{Router, extract::RawQuery, http::StatusCode, routing::get};
 
 use crate::{election::Role, served::Served};
 
-/// Time after the start from which this replica is ready although a catalog is missing. A registry that does not answer must not
-/// keep the other catalogs from being served, and a rolling update ends the old replica, whose Lease this one waits for, only when
-/// this one is ready.
+/// Time after the start from which this replica is ready although a catalog is missing. A registry
+/// that does not answer must not keep the other catalogs from being served, and a rolling update
+/// ends the old replica, whose Lease this one waits for, only when this one is ready.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The state from which readiness follows.
@@ -26,7 +26,8 @@ impl Health {
     pub(crate) fn routes(self: Arc<Self>) -> Router {
         let ready = move |RawQuery(query): RawQuery| async move {
             let mut parameters = query.as_deref().unwrap_or_default().split('&');
-            let is_verbose = parameters.any(|parameter| parameter.split('=').next() == Some("verbose"));
+            let is_verbose =
+                parameters.any(|parameter| parameter.split('=').next() == Some("verbose"));
             // Asked every ten seconds: the store is not asked for all catalogs each time.
             if !is_verbose && self.was_ready.load(Ordering::Relaxed) {
                 return (StatusCode::OK, "ok\n".to_owned());
@@ -54,11 +55,20 @@ impl Health {
             false => "[-] the ClusterCatalogs are not known: the API server has not answered yet",
         };
         let missing = missing.iter();
-        let missing = missing.map(|name| format!("[-] the catalog {name} should be served and is not in the store\n"));
+        let missing = missing.map(|name| {
+            format!("[-] the catalog {name} should be served and is not in the store\n")
+        });
         let missing: String = missing.collect();
         let relation = relation(&self.served.role.borrow());
-        let verdict = if is_ready { "[+] ready" } else { "[-] not ready" };
-        (is_ready, format!("{listed}\n{missing}[+] {relation}\n{verdict}\n"))
+        let verdict = if is_ready {
+            "[+] ready"
+        } else {
+            "[-] not ready"
+        };
+        (
+            is_ready,
+            format!("{listed}\n{missing}[+] {relation}\n{verdict}\n"),
+        )
     }
 }
 
@@ -95,7 +105,9 @@ mod tests {
         };
         let health = Health {
             served: Arc::new(served),
-            started: Instant::now().checked_sub(Duration::from_secs(age)).unwrap(),
+            started: Instant::now()
+                .checked_sub(Duration::from_secs(age))
+                .unwrap(),
             was_ready: false.into(),
         };
         (health, store)
@@ -103,7 +115,10 @@ mod tests {
 
     async fn publish(store: &MemoryStore, name: &str) {
         let key = Key::Current(name.parse().unwrap());
-        store.put(&key, "{}".into(), Condition::Always).await.unwrap();
+        store
+            .put(&key, "{}".into(), Condition::Always)
+            .await
+            .unwrap();
     }
 
     #[tokio::test]
@@ -111,13 +126,25 @@ mod tests {
         let (health, store) = health(&[("a", "True"), ("b", "True"), ("c", "False")], 0, true);
         publish(&store, "a").await;
         let (is_ready, text) = health.readiness().await;
-        assert!(!is_ready && text.contains("the catalog b should be served"), "{text}");
-        assert!(!text.contains("catalog a ") && !text.contains("catalog c "), "{text}");
+        assert!(
+            !is_ready && text.contains("the catalog b should be served"),
+            "{text}"
+        );
+        assert!(
+            !text.contains("catalog a ") && !text.contains("catalog c "),
+            "{text}"
+        );
         publish(&store, "b").await;
         assert!(health.readiness().await.0);
-        store.delete(&Key::Current("b".parse().unwrap())).await.unwrap();
+        store
+            .delete(&Key::Current("b".parse().unwrap()))
+            .await
+            .unwrap();
         let (is_ready, text) = health.readiness().await;
-        assert!(is_ready && text.contains("the catalog b should be served"), "{text}");
+        assert!(
+            is_ready && text.contains("the catalog b should be served"),
+            "{text}"
+        );
     }
 
     #[tokio::test]

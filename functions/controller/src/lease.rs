@@ -1,12 +1,15 @@
-//! The rules of leader election, as client-go has them, so that catalogd and this program never lead at the same time.
+//! The rules of leader election, as client-go has them, so that catalogd and this program never
+//! lead at the same time.
 
 use std::time::{Duration, Instant};
 
 use k8s_openapi::{api::coordination::v1::LeaseSpec, apimachinery::pkg::apis::meta::v1::MicroTime};
 
-/// Time for which a Lease that is not renewed belongs to its holder: catalogd's, which OpenShift recommends.
+/// Time for which a Lease that is not renewed belongs to its holder: catalogd's, which OpenShift
+/// recommends.
 pub(crate) const LEASE_TIME: Duration = Duration::from_secs(137);
-/// Time after which a leader that cannot renew its Lease stops. Shorter than [`LEASE_TIME`], for clocks that run differently.
+/// Time after which a leader that cannot renew its Lease stops. Shorter than [`LEASE_TIME`], for
+/// clocks that run differently.
 pub(crate) const RENEW_TIME: Duration = Duration::from_secs(107);
 /// Time between two tries to acquire or renew.
 pub(crate) const RETRY_TIME: Duration = Duration::from_secs(26);
@@ -56,7 +59,12 @@ impl SeenLease {
         if !holder.is_empty() && now < since + valid {
             return LeaseDecision::Wait(holder.to_owned());
         }
-        LeaseDecision::Write(Box::new(held(me, time, time, transitions.saturating_add(1))))
+        LeaseDecision::Write(Box::new(held(
+            me,
+            time,
+            time,
+            transitions.saturating_add(1),
+        )))
     }
 }
 
@@ -71,7 +79,8 @@ fn held(me: &str, acquired: &MicroTime, renewed: &MicroTime, transitions: i32) -
     }
 }
 
-/// Returns the Lease as its holder leaves it at a clean stop: free, and with a duration that the API server accepts.
+/// Returns the Lease as its holder leaves it at a clean stop: free, and with a duration that the
+/// API server accepts.
 pub(crate) fn released(spec: LeaseSpec, time: &MicroTime) -> LeaseSpec {
     LeaseSpec {
         holder_identity: Some(String::new()),
@@ -111,7 +120,8 @@ mod tests {
     #[test]
     fn own_lease_is_renewed_and_keeps_its_start() {
         let found = held("me", &time(1), &time(2), 4);
-        let spec = written(SeenLease::default().decide(Some(found), "me", Instant::now(), &time(9)));
+        let spec =
+            written(SeenLease::default().decide(Some(found), "me", Instant::now(), &time(9)));
         assert_eq!(spec, held("me", &time(1), &time(9), 4));
     }
 
@@ -120,13 +130,22 @@ mod tests {
         let (start, mut seen) = (Instant::now(), SeenLease::default());
         let mut decide = |renewed, seconds| {
             let found = held("other", &time(1), &time(renewed), 4);
-            seen.decide(Some(found), "me", start + Duration::from_secs(seconds), &time(9))
+            seen.decide(
+                Some(found),
+                "me",
+                start + Duration::from_secs(seconds),
+                &time(9),
+            )
         };
         let waits = LeaseDecision::Wait("other".to_owned());
-        // However old its times are: the clock of its holder may be wrong. The third one was renewed meanwhile.
+        // However old its times are: the clock of its holder may be wrong. The third one was
+        // renewed meanwhile.
         for (renewed, seconds) in [(2, 0), (2, 136), (3, 137), (3, 137 + 136)] {
             assert_eq!(decide(renewed, seconds), waits, "{renewed} {seconds}");
         }
-        assert_eq!(written(decide(3, 137 + 137)), held("me", &time(9), &time(9), 5));
+        assert_eq!(
+            written(decide(3, 137 + 137)),
+            held("me", &time(9), &time(9), 5)
+        );
     }
 }

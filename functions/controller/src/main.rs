@@ -28,7 +28,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-/// Allocator of static programs, in place of that of musl. The command line program has the measurements.
+/// Allocator of static programs, in place of that of musl. The command line program has the
+/// measurements.
 #[cfg(target_env = "musl")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;

@@ -12,7 +12,8 @@ use publish::metric;
 
 use crate::election::Role;
 
-/// Shortest time that is told apart, in seconds: an object that needs nothing. Ten buckets of the factor four reach 4 minutes.
+/// Shortest time that is told apart, in seconds: an object that needs nothing. Ten buckets of the
+/// factor four reach 4 minutes.
 const SHORTEST: f64 = 0.001;
 
 /// Counters of reconciliations. The polls that they make have metrics of their own.
@@ -55,7 +56,11 @@ impl ControllerMetrics {
             ),
         };
         let help = "Time of one reconciliation, with its poll";
-        registry.register("controller_reconcile_seconds", help, metrics.seconds.clone());
+        registry.register(
+            "controller_reconcile_seconds",
+            help,
+            metrics.seconds.clone(),
+        );
         // Both usual outcomes have a series from the start, so that rates see the first error.
         for outcome in ["success", "error"] {
             drop(metrics.done.get_or_create(&[("outcome", outcome)]));
@@ -66,7 +71,8 @@ impl ControllerMetrics {
     /// Sets the gauges of the role to 1 or 0.
     pub(crate) fn set_role(&self, role: &Role) {
         self.leader.set((*role == Role::Leader).into());
-        self.other_program.set(matches!(role, Role::BesideOther(_)).into());
+        self.other_program
+            .set(matches!(role, Role::BesideOther(_)).into());
     }
 
     /// Begins the reconciliation of one object. It ends when the answer is dropped.
@@ -97,8 +103,13 @@ impl Reconciliation<'_> {
 // Also where the work is broken off, because the Lease was lost or the program stops.
 impl Drop for Reconciliation<'_> {
     fn drop(&mut self) {
-        self.metrics.done.get_or_create(&[("outcome", self.outcome)]).inc();
-        self.metrics.seconds.observe(self.began.elapsed().as_secs_f64());
+        self.metrics
+            .done
+            .get_or_create(&[("outcome", self.outcome)])
+            .inc();
+        self.metrics
+            .seconds
+            .observe(self.began.elapsed().as_secs_f64());
         self.metrics.queue.dec();
     }
 }

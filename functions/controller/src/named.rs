@@ -1,5 +1,5 @@
-//! The work of a replica that does not lead: it holds what the statuses name, so that it serves the same and can take over without a
-//! gap. It writes no object.
+//! The work of a replica that does not lead: it holds what the statuses name, so that it serves the
+//! same and can take over without a gap. It writes no object.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,13 +13,19 @@ use crate::reconcile::{Context, ReconcileError};
 use crate::served::Served;
 use crate::spec;
 
-/// Time between two looks at the role of this replica, and at the catalogs that it serves and should not.
+/// Time between two looks at the role of this replica, and at the catalogs that it serves and
+/// should not.
 pub(crate) const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// Time between two looks at what a status names: it could not be pulled, or the store may have lost it.
+/// Time between two looks at what a status names: it could not be pulled, or the store may have
+/// lost it.
 pub(crate) const HOLD_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Pulls what the status of an object names while another replica with another store leads, or another program.
-pub(crate) async fn hold(object: Arc<ClusterCatalog>, context: Arc<Context>) -> Result<Action, ReconcileError> {
+/// Pulls what the status of an object names while another replica with another store leads, or
+/// another program.
+pub(crate) async fn hold(
+    object: Arc<ClusterCatalog>,
+    context: Arc<Context>,
+) -> Result<Action, ReconcileError> {
     if !context.served.follows_statuses() {
         return Ok(Action::requeue(LOOK_INTERVAL));
     }
@@ -33,7 +39,8 @@ pub(crate) async fn hold(object: Arc<ClusterCatalog>, context: Arc<Context>) -> 
     Ok(Action::requeue(HOLD_INTERVAL))
 }
 
-/// Publishes the image that the status names to the own store, if that has another one. The log has the error of a poll that failed.
+/// Publishes the image that the status names to the own store, if that has another one. The log has
+/// the error of a poll that failed.
 async fn pull(object: &ClusterCatalog, context: &Context) -> anyhow::Result<()> {
     if context.served.is_behind(object).await {
         let mut named = object.clone();

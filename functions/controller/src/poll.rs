@@ -35,14 +35,17 @@ impl Puller {
         self.rules
             .set(registries_conf::read().context("source catalog content")?);
         let options = PollOptions {
-            // The owner of the ClusterCatalog decides what it holds, and a cluster has no way to force a poll.
+            // The owner of the ClusterCatalog decides what it holds, and a cluster has no way to
+            // force a poll.
             accept_gone: true,
             ..PollOptions::default()
         };
         let (mirror, catalog) = (Arc::clone(&self.mirror), catalog.clone());
         // A task of its own: a panic must not end the work on other catalogs.
         let polling = tokio::spawn(async move { mirror.poll(&catalog, options).await });
-        AbortOnDropHandle::new(polling).await.context("the poll was broken off")
+        AbortOnDropHandle::new(polling)
+            .await
+            .context("the poll was broken off")
     }
 }
 
@@ -57,13 +60,22 @@ pub(crate) async fn poll(object: &ClusterCatalog, puller: &Puller) -> (Fact, Opt
         Err(error) => {
             let message = model::text::chain(error.as_ref());
             let is_terminal = false;
-            (Fact::Failed { message, is_terminal }, None)
+            (
+                Fact::Failed {
+                    message,
+                    is_terminal,
+                },
+                None,
+            )
         }
     }
 }
 
 /// Returns when the object has another generation than this one, or is gone.
-pub(crate) async fn until_changed(object: &ClusterCatalog, objects: &reflector::Store<ClusterCatalog>) {
+pub(crate) async fn until_changed(
+    object: &ClusterCatalog,
+    objects: &reflector::Store<ClusterCatalog>,
+) {
     let reference = ObjectRef::from_obj(object);
     loop {
         tokio::time::sleep(LOOK_INTERVAL).await;
@@ -97,7 +109,13 @@ pub(crate) fn next_poll(
         // A poll never comes later than the object says.
         early: rand::random(),
     };
-    let is_last = matches!(fact, Fact::Failed { is_terminal: true, .. });
+    let is_last = matches!(
+        fact,
+        Fact::Failed {
+            is_terminal: true,
+            ..
+        }
+    );
     let wait = due(interval, &ended, ended.ended).filter(|_| !is_last);
     LastWork {
         version: object.version(),
@@ -109,7 +127,9 @@ pub(crate) fn next_poll(
 
 /// Returns what a poll means for the status.
 fn fact(object: &ClusterCatalog, catalog: &Catalog, report: &Report) -> Fact {
-    if let (None, Some(digest), Some(source)) = (&report.error, &report.digest, catalog.source.pulled()) {
+    if let (None, Some(digest), Some(source)) =
+        (&report.error, &report.digest, catalog.source.pulled())
+    {
         let reference = spec::canonical(source, digest);
         return Fact::Stored {
             unpacked: unpacked(&object.status, &reference),
@@ -124,13 +144,15 @@ fn fact(object: &ClusterCatalog, catalog: &Catalog, report: &Report) -> Fact {
     };
     Fact::Failed {
         message: format!("source catalog content: {}", text.unwrap_or_default()),
-        // No later poll can change that a pinned image is no catalog. catalogd takes no other error for final.
+        // No later poll can change that a pinned image is no catalog. catalogd takes no other error
+        // for final.
         is_terminal: catalog.source.pinned().is_some()
             && error.is_some_and(|error| error.kind() == RejectionKind::NoLabel),
     }
 }
 
-/// Returns the time at which an image was published here: it stays while the status names the same image.
+/// Returns the time at which an image was published here: it stays while the status names the same
+/// image.
 fn unpacked(before: &CatalogStatus, reference: &str) -> Time {
     match &before.last_unpacked {
         Some(known) if before.resolved() == Some(reference) => known.clone(),

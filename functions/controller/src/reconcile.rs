@@ -51,13 +51,17 @@ pub(crate) enum ReconcileError {
     /// The API server does not answer.
     #[error("the API server did not answer within {} s", WRITE_TIME.as_secs())]
     OutOfTime,
-    /// Another writer has changed the object since it was seen. The event of that change brings the next work on it.
+    /// Another writer has changed the object since it was seen. The event of that change brings the
+    /// next work on it.
     #[error("another writer has changed the ClusterCatalog")]
     Changed,
 }
 
 /// Does what an object needs now.
-pub(crate) async fn reconcile(object: Arc<ClusterCatalog>, context: Arc<Context>) -> Result<Action, ReconcileError> {
+pub(crate) async fn reconcile(
+    object: Arc<ClusterCatalog>,
+    context: Arc<Context>,
+) -> Result<Action, ReconcileError> {
     let span = tracing::info_span!("reconcile", catalog = object.name());
     let work = context.metrics.begin();
     let done = work_on(&object, &context).instrument(span).await;
@@ -85,7 +89,8 @@ async fn work_on(object: &ClusterCatalog, context: &Context) -> Result<Action, R
         return Ok(Action::await_change());
     }
     if !object.has_finalizer() || !object.has_label() {
-        // Before anything is published, so that content never outlives its object. The change brings the next event.
+        // Before anything is published, so that content never outlives its object. The change
+        // brings the next event.
         mark(object, &context.catalogs).await?;
         return Ok(Action::await_change());
     }
@@ -97,7 +102,9 @@ async fn serve(object: &ClusterCatalog, context: &Context) -> Result<Action, Rec
     let served = &context.served;
     let has_content = has_content(&*served.store, object.name()).await;
     let last = match served.polls.get(object.name()) {
-        Some(last) if !schedule::is_due(&last, &object.version(), has_content, Instant::now()) => last,
+        Some(last) if !schedule::is_due(&last, &object.version(), has_content, Instant::now()) => {
+            last
+        }
         // After a start there is no record, so that a change of the tag meanwhile is seen at once.
         before => {
             let polled = tokio::select! {
@@ -110,7 +117,10 @@ async fn serve(object: &ClusterCatalog, context: &Context) -> Result<Action, Rec
         }
     };
     let is_written = write_status(object, &last.fact, context).await?;
-    if let Fact::Failed { message, is_terminal } = &last.fact
+    if let Fact::Failed {
+        message,
+        is_terminal,
+    } = &last.fact
         && is_written
     {
         // The status has the same text, so a lost event does not matter.
@@ -124,7 +134,11 @@ async fn serve(object: &ClusterCatalog, context: &Context) -> Result<Action, Rec
 }
 
 /// Removes the content, and the finalizer after that.
-async fn withdraw(object: &ClusterCatalog, fact: &Fact, context: &Context) -> Result<Action, ReconcileError> {
+async fn withdraw(
+    object: &ClusterCatalog,
+    fact: &Fact,
+    context: &Context,
+) -> Result<Action, ReconcileError> {
     if let Ok(name) = object.name().parse::<CatalogName>()
         && let Err(error) = publish::remove(&*context.served.store, &name).await
     {
@@ -147,24 +161,46 @@ async fn withdraw(object: &ClusterCatalog, fact: &Fact, context: &Context) -> Re
 }
 
 /// Sets the finalizer, and the label by which operator-controller selects catalogs.
-async fn mark(object: &ClusterCatalog, catalogs: &Api<ClusterCatalog>) -> Result<bool, ReconcileError> {
+async fn mark(
+    object: &ClusterCatalog,
+    catalogs: &Api<ClusterCatalog>,
+) -> Result<bool, ReconcileError> {
     let mut finalizers = object.finalizers().to_vec();
     if !object.has_finalizer() {
         finalizers.push(FINALIZER.to_owned());
     }
-    // Both at once: catalogd's webhook, which may not answer, is only asked about objects without the label.
-    let patch = json!({"metadata": {"finalizers": finalizers, "labels": {NAME_LABEL: object.name()}}});
+    // Both at once: catalogd's webhook, which may not answer, is only asked about objects without
+    // the label.
+    let patch =
+        json!({"metadata": {"finalizers": finalizers, "labels": {NAME_LABEL: object.name()}}});
     write(catalogs, object, Target::Object, patch).await
 }
 
-/// Writes the status that follows from a fact, if it differs. Returns true if something was written.
-async fn write_status(object: &ClusterCatalog, fact: &Fact, context: &Context) -> Result<bool, ReconcileError> {
+/// Writes the status that follows from a fact, if it differs. Returns true if something was
+/// written.
+async fn write_status(
+    object: &ClusterCatalog,
+    fact: &Fact,
+    context: &Context,
+) -> Result<bool, ReconcileError> {
     let base = format!("{}/{}", context.base, object.name());
-    let next = next_status(&object.status, object.generation(), fact, &base, &whole_seconds());
+    let next = next_status(
+        &object.status,
+        object.generation(),
+        fact,
+        &base,
+        &whole_seconds(),
+    );
     if next == object.status {
         return Ok(false);
     }
-    write(&context.catalogs, object, Target::Status, json!({"status": next})).await
+    write(
+        &context.catalogs,
+        object,
+        Target::Status,
+        json!({"status": next}),
+    )
+    .await
 }
 
 /// Part of an object that is written.
@@ -206,7 +242,9 @@ async fn warn(object: &ClusterCatalog, reason: &str, note: &str, events: &Record
         action: "Poll".to_owned(),
         secondary: None,
     };
-    if let Ok(Err(error)) = timeout(WRITE_TIME, events.publish(&event, &object.object_ref(&()))).await {
+    if let Ok(Err(error)) =
+        timeout(WRITE_TIME, events.publish(&event, &object.object_ref(&()))).await
+    {
         tracing::debug!(error = model::text::chain(&error), "cannot send an event");
     }
 }

@@ -1,4 +1,5 @@
-//! Mirrors of registries, and registries that are blocked, from the files of podman and CRI-O (containers-registries.conf(5)).
+//! Mirrors of registries, and registries that are blocked, from the files of podman and CRI-O
+//! (containers-registries.conf(5)).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -59,8 +60,8 @@ enum PullFromMirror {
     TagOnly,
 }
 
-/// Returns the rules of this machine. Files that do not exist have none. Without those of a file that cannot be read an image might
-/// be pulled from a registry that is blocked.
+/// Returns the rules of this machine. Files that do not exist have none. Without those of a file
+/// that cannot be read an image might be pulled from a registry that is blocked.
 pub(crate) fn read() -> anyhow::Result<Vec<RegistryRule>> {
     let file = env::var_os(FILE_VARIABLE).map_or_else(|| FILE.into(), PathBuf::from);
     read_from(&file, Path::new(FOLDER))
@@ -78,7 +79,11 @@ fn read_from(file: &Path, folder: &Path) -> anyhow::Result<Vec<RegistryRule>> {
         let file = file.display();
         let document = toml::from_str::<Document>(&text);
         let mut document = document.with_context(|| format!("cannot parse {file}"))?;
-        let blocked = document.registries.remove("block").unwrap_or_default().registries;
+        let blocked = document
+            .registries
+            .remove("block")
+            .unwrap_or_default()
+            .registries;
         let blocked = blocked.into_iter().map(|location| RegistryTable {
             location,
             blocked: true,
@@ -139,7 +144,9 @@ fn rule(table: RegistryTable) -> Result<RegistryRule, &'static str> {
     }
     let mirror = |mirror: MirrorTable| {
         let only = match (table.mirror_by_digest_only, mirror.pull_from_mirror) {
-            (true, PullFromMirror::TagOnly) => return Err("has mirror-by-digest-only and a mirror for tags only"),
+            (true, PullFromMirror::TagOnly) => {
+                return Err("has mirror-by-digest-only and a mirror for tags only");
+            }
             (true, _) => PullFromMirror::DigestOnly,
             (false, only) => only,
         };
@@ -153,7 +160,11 @@ fn rule(table: RegistryTable) -> Result<RegistryRule, &'static str> {
         prefix,
         location: place(&table.location),
         is_blocked: table.blocked,
-        mirrors: table.mirror.into_iter().map(mirror).collect::<Result<_, _>>()?,
+        mirrors: table
+            .mirror
+            .into_iter()
+            .map(mirror)
+            .collect::<Result<_, _>>()?,
     })
 }
 
@@ -184,13 +195,20 @@ mod tests {
     fn show(rules: &[RegistryRule]) -> Vec<String> {
         let flag = |is_set, text: &'static str| if is_set { text } else { "" };
         let mirror = |mirror: &RegistryMirror| {
-            let (tags, digests) = (flag(mirror.for_tags, "+tags"), flag(mirror.for_digests, "+digests"));
+            let (tags, digests) = (
+                flag(mirror.for_tags, "+tags"),
+                flag(mirror.for_digests, "+digests"),
+            );
             format!(" {}{tags}{digests}", mirror.location)
         };
         let rule = |rule: &RegistryRule| {
             let (place, blocked) = (rule.location.as_deref(), flag(rule.is_blocked, " blocked"));
             let mirrors: String = rule.mirrors.iter().map(mirror).collect();
-            format!("{} at {}{blocked}{mirrors}", rule.prefix, place.unwrap_or_default())
+            format!(
+                "{} at {}{blocked}{mirrors}",
+                rule.prefix,
+                place.unwrap_or_default()
+            )
         };
         rules.iter().map(rule).collect()
     }
@@ -236,15 +254,23 @@ location = "four.lab"
         ];
         assert_eq!(show(&rules(FILE, &[]).unwrap()), expected);
         let version_1 = "[registries.search]\nregistries = ['a.io']\n[registries.block]\nregistries = ['bad.io/']\n";
-        assert_eq!(show(&rules(version_1, &[]).unwrap()), ["bad.io at bad.io blocked"]);
+        assert_eq!(
+            show(&rules(version_1, &[]).unwrap()),
+            ["bad.io at bad.io blocked"]
+        );
     }
 
     #[test]
     fn first_table_of_a_prefix_counts_and_that_of_the_last_file() {
-        let table = |location: &str| format!("[[registry]]\nprefix = 'a.io'\nlocation = '{location}'\n");
+        let table =
+            |location: &str| format!("[[registry]]\nprefix = 'a.io'\nlocation = '{location}'\n");
         let file = format!("{}{}", table("b.io"), table("c.io"));
         assert_eq!(show(&rules(&file, &[]).unwrap()), ["a.io at b.io"]);
-        let added = [("2.conf", &*table("e.io")), ("1.conf", &table("d.io")), ("3.txt", "{")];
+        let added = [
+            ("2.conf", &*table("e.io")),
+            ("1.conf", &table("d.io")),
+            ("3.txt", "{"),
+        ];
         assert_eq!(show(&rules(&file, &added).unwrap()), ["a.io at e.io"]);
         let nowhere = Path::new("/nonexistent/a");
         assert_eq!(read_from(nowhere, nowhere).unwrap(), []);
@@ -260,15 +286,30 @@ location = "four.lab"
             ("[[registry]\n", "cannot parse"),
             ("registry = 'a'\n", "cannot parse"),
             ("[[registry]]\nblocked = 'yes'\n", "blocked"),
-            ("[[registry]]\nblocked = true\n", "has neither prefix nor location"),
+            (
+                "[[registry]]\nblocked = true\n",
+                "has neither prefix nor location",
+            ),
             (&format!("{mirror}''"), "mirror without location"),
-            (&format!("{mirror}'b'\npull-from-mirror = 'never'"), "pull-from-mirror"),
+            (
+                &format!("{mirror}'b'\npull-from-mirror = 'never'"),
+                "pull-from-mirror",
+            ),
             (&format!("{digests}{tags}"), "tags only"),
-            ("[[registry]]\nlocation = 'https://a'\nblocked = true\n", "has a scheme"),
-            (&format!("{registry}blocked = true\n{registry}"), "both blocked and not"),
+            (
+                "[[registry]]\nlocation = 'https://a'\nblocked = true\n",
+                "has a scheme",
+            ),
+            (
+                &format!("{registry}blocked = true\n{registry}"),
+                "both blocked and not",
+            ),
         ] {
             let error = rules(file, &[]).unwrap_err();
-            assert!(error.contains("registries.conf") && error.contains(problem), "{error}");
+            assert!(
+                error.contains("registries.conf") && error.contains(problem),
+                "{error}"
+            );
         }
     }
 }

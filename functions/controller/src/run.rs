@@ -31,10 +31,12 @@ use crate::{access, authorities, webhook, wiring};
 /// Name under which events are sent and fields are managed.
 const NAME: &str = "catalog-mirror-controller";
 
-/// Maximum time for which a pointer is used without asking the store again: a burst of requests asks once, and no reader notices.
+/// Maximum time for which a pointer is used without asking the store again: a burst of requests
+/// asks once, and no reader notices.
 const POINTER_FRESHNESS: Duration = Duration::from_millis(1);
 
-/// Maximum time without a byte from the API server. A watch ends by itself after 295 s, and begins anew.
+/// Maximum time without a byte from the API server. A watch ends by itself after 295 s, and begins
+/// anew.
 const READ_TIME: Duration = Duration::from_secs(330);
 
 /// Runs until a signal.
@@ -89,15 +91,21 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
         was_ready: false.into(),
     });
     let mut tasks = vec![watching];
-    let mut start = async |server: Server, address: &str, routes: Router| -> anyhow::Result<SocketAddr> {
-        let listener = wiring::bind(address).await?;
-        let address = listener.local_addr()?;
-        tasks.push(tokio::spawn(server.run(listener, routes, stop.clone())));
-        Ok(address)
-    };
+    let mut start =
+        async |server: Server, address: &str, routes: Router| -> anyhow::Result<SocketAddr> {
+            let listener = wiring::bind(address).await?;
+            let address = listener.local_addr()?;
+            tasks.push(tokio::spawn(server.run(listener, routes, stop.clone())));
+            Ok(address)
+        };
     let beside = |has_tls| wiring::server(&flags, server::ServerMetrics::default(), has_tls);
     if !matches!(flags.health_probe_bind_address.as_str(), "" | "0") {
-        start(beside(false)?, &flags.health_probe_bind_address, health.routes()).await?;
+        start(
+            beside(false)?,
+            &flags.health_probe_bind_address,
+            health.routes(),
+        )
+        .await?;
     }
     if let Some(address) = flags.metrics_address()? {
         let role = role.clone();
@@ -105,7 +113,10 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
             polls.refresh(objects.state().iter().map(|object| object.name()));
             metrics.set_role(&role.borrow());
         });
-        let page = page.layer(middleware::from_fn_with_state(client.clone(), access::check));
+        let page = page.layer(middleware::from_fn_with_state(
+            client.clone(),
+            access::check,
+        ));
         start(beside(true)?, address, page).await?;
     }
     // The API server speaks TLS only.
@@ -115,7 +126,8 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
         start(server, &address, webhook::routes()).await?;
     }
     let settings = ReaderSettings {
-        // Another replica may have published to the same store, and a status may name that state already.
+        // Another replica may have published to the same store, and a status may name that state
+        // already.
         freshness: POINTER_FRESHNESS,
         offload: http_api::offload,
         ..ReaderSettings::default()
@@ -127,7 +139,8 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     tracing::info!(%address, store = %place, base = flags.base(), "serving");
 
     let authorities = flags.pull_cas_dir.clone().map(|folder| {
-        let watching = authorities::watch(folder, context.puller.mirror.clone(), served.polls.clone());
+        let watching =
+            authorities::watch(folder, context.puller.mirror.clone(), served.polls.clone());
         AbortOnDropHandle::new(tokio::spawn(watching))
     });
     let election = flags
@@ -148,14 +161,19 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Starts the watch of all ClusterCatalogs, which every replica needs. Returns what it keeps up to date, and a flag that becomes true
-/// once they were listed.
+/// Starts the watch of all ClusterCatalogs, which every replica needs. Returns what it keeps up to
+/// date, and a flag that becomes true once they were listed.
 fn watch_objects(
     client: &Client,
     stop: CancellationToken,
-) -> (reflector::Store<ClusterCatalog>, watch::Receiver<bool>, JoinHandle<()>) {
+) -> (
+    reflector::Store<ClusterCatalog>,
+    watch::Receiver<bool>,
+    JoinHandle<()>,
+) {
     let (objects, writer) = reflector::store();
-    // Not `wait_until_ready` of kube: of several that wait for one store, it wakes the last one only.
+    // Not `wait_until_ready` of kube: of several that wait for one store, it wakes the last one
+    // only.
     let (is_listed, listed) = watch::channel(false);
     let watcher = watcher(Api::all(client.clone()), watcher::Config::default());
     let mut events = watcher.default_backoff().reflect(writer).boxed();
@@ -164,7 +182,10 @@ fn watch_objects(
             match event {
                 Ok(watcher::Event::InitDone) => drop(is_listed.send_replace(true)),
                 Ok(_) => {}
-                Err(error) => tracing::warn!(error = model::text::chain(&error), "cannot watch ClusterCatalogs"),
+                Err(error) => tracing::warn!(
+                    error = model::text::chain(&error),
+                    "cannot watch ClusterCatalogs"
+                ),
             }
         }
     };

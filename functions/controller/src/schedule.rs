@@ -59,9 +59,14 @@ impl LastPolls {
     }
 }
 
-/// Returns true if a catalog that was worked on is polled now. `version` is that of its object, and `has_content` is true if the store
-/// has content for it.
-pub(crate) fn is_due(last: &LastWork, version: &ObjectVersion, has_content: bool, now: Instant) -> bool {
+/// Returns true if a catalog that was worked on is polled now. `version` is that of its object, and
+/// `has_content` is true if the store has content for it.
+pub(crate) fn is_due(
+    last: &LastWork,
+    version: &ObjectVersion,
+    has_content: bool,
+    now: Instant,
+) -> bool {
     let is_lost = matches!(last.fact, Fact::Stored { .. }) && !has_content;
     last.version != *version || is_lost || last.next.is_some_and(|next| next <= now)
 }

@@ -13,7 +13,8 @@ use serde_json::{Map, Value, json};
 use source::Logins;
 use tokio::{sync::Mutex, time::timeout};
 
-/// Time for which secrets are used without being read again. Catalogs that are polled in the same moment share them.
+/// Time for which secrets are used without being read again. Catalogs that are polled in the same
+/// moment share them.
 const FRESH: Duration = Duration::from_secs(5);
 
 /// Maximum time to read all secrets. The poll goes on with the last ones.
@@ -35,7 +36,8 @@ impl ObjectName {
     }
 }
 
-/// Keeps the logins of the registry client equal to the secrets. Each is read by its name, so the role need not list secrets.
+/// Keeps the logins of the registry client equal to the secrets. Each is read by its name, so the
+/// role need not list secrets.
 pub(crate) struct ClusterSecrets {
     client: Client,
     global: Option<ObjectName>,
@@ -82,7 +84,11 @@ impl ClusterSecrets {
         state.read = Some(Instant::now());
     }
 
-    async fn read(&self, account: &mut Option<ObjectName>, problems: &mut BTreeSet<String>) -> anyhow::Result<()> {
+    async fn read(
+        &self,
+        account: &mut Option<ObjectName>,
+        problems: &mut BTreeSet<String>,
+    ) -> anyhow::Result<()> {
         let mut names: Vec<ObjectName> = self.global.iter().cloned().collect();
         if account.is_none() {
             *account = self.account().await?;
@@ -91,7 +97,9 @@ impl ClusterSecrets {
             let what = format!("the service account {namespace}/{name}");
             let accounts: Api<ServiceAccount> = Api::namespaced(self.client.clone(), namespace);
             let found = get(&accounts, name, &what, problems).await?;
-            let references = found.and_then(|account| account.image_pull_secrets).unwrap_or_default();
+            let references = found
+                .and_then(|account| account.image_pull_secrets)
+                .unwrap_or_default();
             let own = references
                 .iter()
                 .map(|reference| ObjectName::new(namespace, &reference.name));
@@ -130,14 +138,21 @@ impl ClusterSecrets {
 }
 
 /// Reads an object. What concerns no other one is a problem: it does not exist, or may not be read.
-async fn get<K>(objects: &Api<K>, name: &str, what: &str, problems: &mut BTreeSet<String>) -> anyhow::Result<Option<K>>
+async fn get<K>(
+    objects: &Api<K>,
+    name: &str,
+    what: &str,
+    problems: &mut BTreeSet<String>,
+) -> anyhow::Result<Option<K>>
 where
     K: Clone + DeserializeOwned + Debug,
 {
     let problem = match objects.get_opt(name).await {
         Ok(Some(found)) => return Ok(Some(found)),
         Ok(None) => "does not exist",
-        Err(kube::Error::Api(status)) if status.code == 403 => "may not be read by this program's role",
+        Err(kube::Error::Api(status)) if status.code == 403 => {
+            "may not be read by this program's role"
+        }
         Err(error) => return Err(error).with_context(|| format!("cannot read {what}")),
     };
     problems.insert(format!("{what} {problem}"));
@@ -154,11 +169,14 @@ struct DockerConfig {
 fn auths_of(secret: Secret) -> Result<Map<String, Value>, &'static str> {
     let data = secret.data.unwrap_or_default();
     let auths = match (data.get(".dockerconfigjson"), data.get(".dockercfg")) {
-        (Some(bytes), _) => serde_json::from_slice::<DockerConfig>(&bytes.0).map(|config| config.auths),
+        (Some(bytes), _) => {
+            serde_json::from_slice::<DockerConfig>(&bytes.0).map(|config| config.auths)
+        }
         (None, Some(bytes)) => serde_json::from_slice(&bytes.0),
         (None, None) => return Err("has neither .dockerconfigjson nor .dockercfg"),
     };
-    let auths = auths.map_err(|_| "is not JSON as `kubectl create secret docker-registry` makes it")?;
+    let auths =
+        auths.map_err(|_| "is not JSON as `kubectl create secret docker-registry` makes it")?;
     Ok(auths.unwrap_or_default())
 }
 
@@ -178,10 +196,18 @@ mod tests {
     #[test]
     fn secret_of_both_formats_has_auths() {
         let entry = r#"{"quay.io": {"auth": "dTpw"}}"#;
-        let new = auths_of(secret(".dockerconfigjson", &format!(r#"{{"auths": {entry}}}"#))).unwrap();
+        let new = auths_of(secret(
+            ".dockerconfigjson",
+            &format!(r#"{{"auths": {entry}}}"#),
+        ))
+        .unwrap();
         assert_eq!(new["quay.io"]["auth"], "dTpw");
         assert_eq!(auths_of(secret(".dockercfg", entry)).unwrap(), new);
-        assert!(auths_of(secret(".dockerconfigjson", "{}")).unwrap().is_empty());
+        assert!(
+            auths_of(secret(".dockerconfigjson", "{}"))
+                .unwrap()
+                .is_empty()
+        );
     }
 
     #[test]

@@ -12,15 +12,24 @@ use source::Source;
 
 use crate::{catalog::ClusterCatalog, conditions::Fact};
 
-/// Policy files for signatures, in the order in which containers/image looks for them (containers-policy.json(5)).
-const POLICY_FILES: [&str; 2] = [".config/containers/policy.json", "/etc/containers/policy.json"];
+/// Policy files for signatures, in the order in which containers/image looks for them
+/// (containers-policy.json(5)).
+const POLICY_FILES: [&str; 2] = [
+    ".config/containers/policy.json",
+    "/etc/containers/policy.json",
+];
 
 /// Returns the catalog of an object, with the signature policy of the node or pod, if there is one.
 ///
 /// # Errors
 /// [`Fact::Failed`] with all problems, before anything is asked of a registry.
 pub(crate) fn catalog(object: &ClusterCatalog) -> Result<Catalog, Fact> {
-    let failed = |is_terminal| move |message| Fact::Failed { message, is_terminal };
+    let failed = |is_terminal| {
+        move |message| Fact::Failed {
+            message,
+            is_terminal,
+        }
+    };
     let own = load(object, None).map_err(failed(true))?;
     match policy_file() {
         None => Ok(own),
@@ -39,18 +48,33 @@ fn load(object: &ClusterCatalog, policy: Option<&Path>) -> Result<Catalog, Strin
     }
     loader.text("object", &manifest(object).to_string());
     let config = loader.finish().map_err(|problems| problems.to_string())?;
-    let catalog = config.catalogs.into_iter().next().ok_or("there is no catalog")?;
-    let source = catalog.source.pulled().ok_or("the source is not an image")?;
-    let text = object.spec.pointer("/source/image/ref").and_then(Value::as_str);
+    let catalog = config
+        .catalogs
+        .into_iter()
+        .next()
+        .ok_or("there is no catalog")?;
+    let source = catalog
+        .source
+        .pulled()
+        .ok_or("the source is not an image")?;
+    let text = object
+        .spec
+        .pointer("/source/image/ref")
+        .and_then(Value::as_str);
     check_reference(source, text.unwrap_or_default())?;
     Ok(catalog)
 }
 
-/// Returns the fields that matter here as a manifest. A newer CustomResourceDefinition may have others.
+/// Returns the fields that matter here as a manifest. A newer CustomResourceDefinition may have
+/// others.
 fn manifest(object: &ClusterCatalog) -> Value {
     let field = |path: &str| object.spec.pointer(path).cloned().unwrap_or_default();
     let mut source = json!({"type": field("/source/type")});
-    if object.spec.pointer("/source/image").is_some_and(Value::is_object) {
+    if object
+        .spec
+        .pointer("/source/image")
+        .is_some_and(Value::is_object)
+    {
         source["image"] = json!({
             "ref": field("/source/image/ref"),
             "pollIntervalMinutes": field("/source/image/pollIntervalMinutes"),
@@ -66,7 +90,10 @@ fn manifest(object: &ClusterCatalog) -> Value {
 
 /// Returns `REPOSITORY@DIGEST`, as the status names what was resolved.
 pub(crate) fn canonical(source: &Source, digest: &str) -> String {
-    format!("{}@{digest}", ImageReference::new(&source.to_string()).name())
+    format!(
+        "{}@{digest}",
+        ImageReference::new(&source.to_string()).name()
+    )
 }
 
 /// Refuses what catalogd refuses, so that the same object has the same status.
@@ -75,17 +102,23 @@ fn check_reference(source: &Source, text: &str) -> Result<(), String> {
         return Err(format!("{source} is not an image in a registry"));
     };
     if pinned.is_some() && reference.tag().is_some() {
-        return Err(format!("{source} has both a tag and a digest: remove one of them"));
+        return Err(format!(
+            "{source} has both a tag and a digest: remove one of them"
+        ));
     }
     let full = source.to_string();
     if full != text {
-        return Err(format!("{text} is not the full name of the image: write {full}"));
+        return Err(format!(
+            "{text} is not the full name of the image: write {full}"
+        ));
     }
     Ok(())
 }
 
 fn policy_file() -> Option<PathBuf> {
-    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    let home = std::env::var_os("HOME")
+        .map(PathBuf::from)
+        .unwrap_or_default();
     // An absolute path replaces the home directory.
     let mut files = POLICY_FILES.iter().map(|file| home.join(file));
     files.find(|file| file.is_file())
@@ -97,7 +130,11 @@ mod tests {
 
     const HEX: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
-    fn load_spec(spec: &Value, annotations: &Value, policy: Option<&Path>) -> Result<Catalog, String> {
+    fn load_spec(
+        spec: &Value,
+        annotations: &Value,
+        policy: Option<&Path>,
+    ) -> Result<Catalog, String> {
         let object = json!({"metadata": {"name": "a", "annotations": annotations}, "spec": spec});
         load(&serde_json::from_value(object).unwrap(), policy)
     }
@@ -115,11 +152,15 @@ mod tests {
 
     #[test]
     fn catalog_has_source_and_interval_of_its_object() {
-        let catalog = load_image(&json!({"ref": "quay.io/a/b:v1", "pollIntervalMinutes": 10})).unwrap();
+        let catalog =
+            load_image(&json!({"ref": "quay.io/a/b:v1", "pollIntervalMinutes": 10})).unwrap();
         assert_eq!(catalog.source.to_string(), "quay.io/a/b:v1");
         assert_eq!(catalog.poll_interval(), Some(Duration::from_secs(600)));
         assert_eq!(catalog.name.as_str(), "a");
-        for reference in ["quay.io/a/b:v1".to_owned(), format!("quay.io/a/b@sha256:{HEX}")] {
+        for reference in [
+            "quay.io/a/b:v1".to_owned(),
+            format!("quay.io/a/b@sha256:{HEX}"),
+        ] {
             let catalog = load_image(&json!({"ref": reference})).unwrap();
             assert_eq!(catalog.poll_interval(), None, "{reference}");
         }
@@ -129,7 +170,10 @@ mod tests {
     fn catalog_of_wrong_object_is_refused_with_a_hint() {
         for (reference, hint) in [
             ("a/b:v1", "docker.io/a/b:v1"),
-            (&format!("quay.io/a/b:v1@sha256:{HEX}"), "remove one of them"),
+            (
+                &format!("quay.io/a/b:v1@sha256:{HEX}"),
+                "remove one of them",
+            ),
             ("docker.io/b:v1", "write docker.io/library/b:v1"),
             ("docker://quay.io/a/b:v1", "write quay.io/a/b:v1"),
             ("dir:/etc", "not an image in a registry"),

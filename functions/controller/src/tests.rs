@@ -35,7 +35,10 @@ pub(crate) struct ApiState {
 
 impl ApiServer {
     pub(crate) fn client(&self) -> Client {
-        Client::new(Router::new().fallback(answer).with_state(self.clone()), "default")
+        Client::new(
+            Router::new().fallback(answer).with_state(self.clone()),
+            "default",
+        )
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, ApiState> {
@@ -43,8 +46,16 @@ impl ApiServer {
     }
 }
 
-async fn answer(State(server): State<ApiServer>, method: Method, uri: Uri, body: Bytes) -> (StatusCode, Body) {
-    if uri.query().is_some_and(|query| query.contains("watch=true")) {
+async fn answer(
+    State(server): State<ApiServer>,
+    method: Method,
+    uri: Uri,
+    body: Bytes,
+) -> (StatusCode, Body) {
+    if uri
+        .query()
+        .is_some_and(|query| query.contains("watch=true"))
+    {
         let silent = stream::pending::<io::Result<Bytes>>();
         return (StatusCode::OK, Body::from_stream(silent));
     }
@@ -68,7 +79,12 @@ impl ApiState {
     /// Returns an object, or the list of those whose path begins with this one.
     fn read(&self, path: &str) -> Result<Value, StatusCode> {
         let below = |(found, _): &(&String, &Value)| found.starts_with(&format!("{path}/"));
-        let items: Vec<&Value> = self.objects.iter().filter(below).map(|(_, object)| object).collect();
+        let items: Vec<&Value> = self
+            .objects
+            .iter()
+            .filter(below)
+            .map(|(_, object)| object)
+            .collect();
         match self.objects.get(path) {
             Some(object) => Ok(object.clone()),
             None if items.is_empty() => Err(StatusCode::NOT_FOUND),
@@ -96,7 +112,8 @@ impl ApiState {
         })
     }
 
-    /// Applies a merge patch (RFC 7386), which gives the object another version. A replacement is one too: none lacks a field.
+    /// Applies a merge patch (RFC 7386), which gives the object another version. A replacement is
+    /// one too: none lacks a field.
     pub(crate) fn change(&mut self, path: &str, patch: &Value) -> Value {
         self.version += 1;
         let object = self.objects.entry(path.to_owned()).or_default();
@@ -111,7 +128,8 @@ pub(crate) fn condition(kind: &str, status: &str) -> Value {
     json!({"type": kind, "status": status, "reason": "A", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"})
 }
 
-/// Returns a ClusterCatalog whose status has this condition `Serving`, and names the image of this digest.
+/// Returns a ClusterCatalog whose status has this condition `Serving`, and names the image of this
+/// digest.
 pub(crate) fn catalog(name: &str, serving: &str, digest: &str) -> ClusterCatalog {
     let source = json!({"type": "Image", "image": {"ref": format!("quay.io/a/b@{digest}")}});
     let status = json!({"conditions": [condition("Serving", serving)], "resolvedSource": source});

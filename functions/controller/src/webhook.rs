@@ -1,6 +1,7 @@
 //! catalogd's mutating webhook, which sets the label with the name of each ClusterCatalog.
 //!
-//! While its MutatingWebhookConfiguration exists, the API server refuses ClusterCatalogs without that label unless it gets an answer.
+//! While its MutatingWebhookConfiguration exists, the API server refuses ClusterCatalogs without
+//! that label unless it gets an answer.
 
 use std::time::Duration;
 
@@ -20,7 +21,8 @@ use crate::catalog::NAME_LABEL;
 /// Path of the webhook, as controller-runtime makes it from group, version and kind.
 const PATH: &str = "/mutate-olm-operatorframework-io-v1-clustercatalog";
 
-/// Maximum size of a review, in bytes: that of controller-runtime. A review holds the old and the new object, of at most 1.5 MiB each.
+/// Maximum size of a review, in bytes: that of controller-runtime. A review holds the old and the
+/// new object, of at most 1.5 MiB each.
 const BODY_MAX: usize = 7 << 20;
 
 /// Maximum time to receive a review. The API server waits as long for the answer.
@@ -41,11 +43,19 @@ async fn answer(request: Request) -> Response {
     };
     let (status, problem) = match timeout(READ_TIME, reading).await {
         Ok((Ok(body), _permit)) => match review(&body) {
-            Ok(answer) => return ([(CONTENT_TYPE, "application/json")], answer.to_string()).into_response(),
+            Ok(answer) => {
+                return ([(CONTENT_TYPE, "application/json")], answer.to_string()).into_response();
+            }
             Err(problem) => (StatusCode::BAD_REQUEST, problem),
         },
-        Ok((Err(_), _)) => (StatusCode::PAYLOAD_TOO_LARGE, "the body is too large or broken off"),
-        Err(_) => (StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time"),
+        Ok((Err(_), _)) => (
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "the body is too large or broken off",
+        ),
+        Err(_) => (
+            StatusCode::REQUEST_TIMEOUT,
+            "the body did not arrive in time",
+        ),
     };
     (status, format!("{problem}\n")).into_response()
 }
@@ -53,39 +63,55 @@ async fn answer(request: Request) -> Response {
 /// Returns the answer to a review (Kubernetes, `admission.k8s.io/v1`).
 fn review(body: &[u8]) -> Result<Value, &'static str> {
     let review: Value = serde_json::from_slice(body).map_err(|_| "the body is not JSON")?;
-    if (&review["apiVersion"], &review["kind"]) != (&json!("admission.k8s.io/v1"), &json!("AdmissionReview")) {
+    if (&review["apiVersion"], &review["kind"])
+        != (&json!("admission.k8s.io/v1"), &json!("AdmissionReview"))
+    {
         return Err("the body is not an AdmissionReview of admission.k8s.io/v1");
     }
     let request = &review["request"];
     let uid = request["uid"].as_str().filter(|uid| !uid.is_empty());
     let mut response = json!({"uid": uid.ok_or("the request has no uid")?, "allowed": true});
     let kind = &request["kind"];
-    if (kind["group"].as_str(), kind["kind"].as_str()) == (Some("olm.operatorframework.io"), Some("ClusterCatalog"))
+    if (kind["group"].as_str(), kind["kind"].as_str())
+        == (Some("olm.operatorframework.io"), Some("ClusterCatalog"))
         && let Some(patch) = patch(request)?
     {
         response["patchType"] = json!("JSONPatch");
         response["patch"] = json!(ByteString(json!([patch]).to_string().into_bytes()));
     }
-    Ok(json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}))
+    Ok(
+        json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}),
+    )
 }
 
-/// Returns the operation that sets the label; `None` if it is right, or if there is no object, as in a deletion.
+/// Returns the operation that sets the label; `None` if it is right, or if there is no object, as
+/// in a deletion.
 fn patch(request: &Value) -> Result<Option<Value>, &'static str> {
     let metadata = match &request["object"] {
         Value::Null => return Ok(None),
-        object => object["metadata"].as_object().ok_or("the object has no metadata")?,
+        object => object["metadata"]
+            .as_object()
+            .ok_or("the object has no metadata")?,
     };
     // Not in the object yet if the API server makes it.
-    let name = metadata.get("name").or(request.get("name")).and_then(Value::as_str);
+    let name = metadata
+        .get("name")
+        .or(request.get("name"))
+        .and_then(Value::as_str);
     let Some(name) = name.filter(|name| !name.is_empty()) else {
         return Ok(None);
     };
     Ok(match metadata.get("labels") {
-        None | Some(Value::Null) => Some(json!({"op": "add", "path": "/metadata/labels", "value": {NAME_LABEL: name}})),
+        None | Some(Value::Null) => {
+            Some(json!({"op": "add", "path": "/metadata/labels", "value": {NAME_LABEL: name}}))
+        }
         Some(labels) if labels[NAME_LABEL] == name => None,
         Some(_) => {
             // RFC 6901, section 3.
-            let path = format!("/metadata/labels/{}", NAME_LABEL.replace('~', "~0").replace('/', "~1"));
+            let path = format!(
+                "/metadata/labels/{}",
+                NAME_LABEL.replace('~', "~0").replace('/', "~1")
+            );
             Some(json!({"op": "add", "path": path, "value": name}))
         }
     })
@@ -118,7 +144,10 @@ mod tests {
             json!({"uid": "u", "allowed": true, "patchType": "JSONPatch", "patch": ByteString(patch.into_bytes())})
         };
         let all = patched("/metadata/labels", json!({NAME_LABEL: "a"}));
-        let set = patched("/metadata/labels/olm.operatorframework.io~1metadata.name", json!("a"));
+        let set = patched(
+            "/metadata/labels/olm.operatorframework.io~1metadata.name",
+            json!("a"),
+        );
         for (metadata, expected) in [
             (json!({"name": "a"}), &all),
             (json!({"generateName": "a"}), &all),
@@ -126,12 +155,19 @@ mod tests {
             (json!({"name": "a", "labels": {}}), &set),
             (json!({"name": "a", "labels": {"b": "c"}}), &set),
             (json!({"name": "a", "labels": {NAME_LABEL: "b"}}), &set),
-            (json!({"name": "a", "labels": {NAME_LABEL: "a"}}), &unchanged),
+            (
+                json!({"name": "a", "labels": {NAME_LABEL: "a"}}),
+                &unchanged,
+            ),
         ] {
             let object = json!({"metadata": metadata});
             assert_eq!(response("ClusterCatalog", &object), *expected, "{object}");
         }
-        assert_eq!(response("ClusterCatalog", &Value::Null), unchanged, "a deletion");
+        assert_eq!(
+            response("ClusterCatalog", &Value::Null),
+            unchanged,
+            "a deletion"
+        );
         let object = json!({"metadata": {"name": "a"}});
         assert_eq!(response("ClusterExtension", &object), unchanged);
     }
@@ -151,12 +187,17 @@ mod tests {
             String::new(),
             "{".to_owned(),
             "{}".to_owned(),
-            json!({"apiVersion": "admission.k8s.io/v1beta1", "kind": "AdmissionReview"}).to_string(),
+            json!({"apiVersion": "admission.k8s.io/v1beta1", "kind": "AdmissionReview"})
+                .to_string(),
             without("uid"),
             request("ClusterCatalog", &json!({})).to_string(),
             request("ClusterCatalog", &json!("a")).to_string(),
         ] {
-            assert_eq!(post_body(&body).await.status(), StatusCode::BAD_REQUEST, "{body}");
+            assert_eq!(
+                post_body(&body).await.status(),
+                StatusCode::BAD_REQUEST,
+                "{body}"
+            );
         }
         let good = post_body(&without("name")).await;
         assert_eq!(good.status(), StatusCode::OK);
@@ -169,11 +210,16 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let flags = Flags::try_parse_from(["catalogd"]).unwrap();
         let server = wiring::server(&flags, Default::default(), false).unwrap();
-        tokio::spawn(server.with_content().run(listener, routes(), CancellationToken::new()));
+        tokio::spawn(
+            server
+                .with_content()
+                .run(listener, routes(), CancellationToken::new()),
+        );
         let post = async |path: &str, body: &[u8]| {
             let mut socket = tokio::net::TcpStream::connect(address).await.unwrap();
             let length = body.len();
-            let head = format!("POST {path} HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n");
+            let head =
+                format!("POST {path} HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n");
             socket.write_all(head.as_bytes()).await.unwrap();
             socket.write_all(body).await.unwrap();
             let mut status = [0; 12];
@@ -192,7 +238,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn review_that_does_not_arrive_is_given_up() {
-        let endless = axum::body::Body::from_stream(futures_util::stream::pending::<std::io::Result<Vec<u8>>>());
+        let endless = axum::body::Body::from_stream(futures_util::stream::pending::<
+            std::io::Result<Vec<u8>>,
+        >());
         let answered = answer(Request::new(endless)).await;
         assert_eq!(answered.status(), StatusCode::REQUEST_TIMEOUT);
     }

@@ -11,10 +11,12 @@ use tokio::net::TcpListener;
 
 use crate::{authorities::certificates, flags::Flags, poll::Puller, secrets::ClusterSecrets};
 
-/// Folder of the default store in the cache folder. catalogd removes it there when it starts, as all that it does not know.
+/// Folder of the default store in the cache folder. catalogd removes it there when it starts, as
+/// all that it does not know.
 const STORE_FOLDER: &str = "catalog-mirror";
 
-/// Time for running answers after the program was asked to stop: catalogd's Deployment gives 10 s for everything.
+/// Time for running answers after the program was asked to stop: catalogd's Deployment gives 10 s
+/// for everything.
 const DRAIN: Duration = Duration::from_secs(7);
 
 /// Returns the location of the store.
@@ -26,7 +28,9 @@ pub(crate) fn place(flags: &Flags) -> StorePlace {
 /// Returns the settings for the API server: those of a kubeconfig, else those of the environment.
 pub(crate) async fn api_server(kubeconfig: Option<&Path>) -> anyhow::Result<kube::Config> {
     let Some(path) = kubeconfig else {
-        return kube::Config::infer().await.context("cannot find the API server");
+        return kube::Config::infer()
+            .await
+            .context("cannot find the API server");
     };
     let context = || format!("cannot use {} (--kubeconfig)", path.display());
     let file = Kubeconfig::read_from(path).with_context(context)?;
@@ -35,10 +39,13 @@ pub(crate) async fn api_server(kubeconfig: Option<&Path>) -> anyhow::Result<kube
         .with_context(context)
 }
 
-/// Opens the store for writing. A missing folder is created: the cache folder of a pod is an empty volume.
+/// Opens the store for writing. A missing folder is created: the cache folder of a pod is an empty
+/// volume.
 pub(crate) async fn open(place: &StorePlace) -> anyhow::Result<Arc<dyn Store>> {
     match place {
-        StorePlace::Folder(path) => Ok(Arc::new(FolderStore::open(path).context("cannot open the store")?)),
+        StorePlace::Folder(path) => Ok(Arc::new(
+            FolderStore::open(path).context("cannot open the store")?,
+        )),
         #[cfg(feature = "s3")]
         StorePlace::S3(place) => {
             use store::s3::{S3Settings, S3Store, sdk_config};
@@ -47,12 +54,16 @@ pub(crate) async fn open(place: &StorePlace) -> anyhow::Result<Arc<dyn Store>> {
                 proxy_of: Some(source::proxy_of_environment),
                 ..S3Settings::of_environment()
             };
-            let config = sdk_config(&settings).await.context("cannot open the store")?;
+            let config = sdk_config(&settings)
+                .await
+                .context("cannot open the store")?;
             Ok(Arc::new(S3Store::new(&config, place.clone(), &settings)))
         }
         #[cfg(not(feature = "s3"))]
         StorePlace::S3(place) => {
-            anyhow::bail!("this program was built without S3 and cannot open {place}: build it with `--features s3`")
+            anyhow::bail!(
+                "this program was built without S3 and cannot open {place}: build it with `--features s3`"
+            )
         }
     }
 }
@@ -83,7 +94,11 @@ pub(crate) fn puller(
 }
 
 /// Returns a server with the limits of this program, and with TLS if there is a certificate.
-pub(crate) fn server(flags: &Flags, metrics: server::ServerMetrics, has_tls: bool) -> anyhow::Result<server::Server> {
+pub(crate) fn server(
+    flags: &Flags,
+    metrics: server::ServerMetrics,
+    has_tls: bool,
+) -> anyhow::Result<server::Server> {
     let limits = server::ServerLimits {
         drain: DRAIN,
         ..server::ServerLimits::default()
@@ -96,13 +111,16 @@ pub(crate) fn server(flags: &Flags, metrics: server::ServerMetrics, has_tls: boo
     match (&flags.tls_cert, &flags.tls_key) {
         (Some(certificate), Some(key)) if has_tls => {
             let tls = server.with_tls(certificate.clone(), key.clone());
-            tls.with_context(|| format!("cannot use {} and {}", certificate.display(), key.display()))
+            tls.with_context(|| {
+                format!("cannot use {} and {}", certificate.display(), key.display())
+            })
         }
         _ => Ok(server),
     }
 }
 
-/// Binds an address as Go programs write it: `HOST:PORT`, or `:PORT` for all addresses of the machine.
+/// Binds an address as Go programs write it: `HOST:PORT`, or `:PORT` for all addresses of the
+/// machine.
 pub(crate) async fn bind(address: &str) -> anyhow::Result<TcpListener> {
     let all = address.strip_prefix(':');
     let bound = match all {
@@ -124,7 +142,11 @@ mod tests {
     async fn bind_takes_addresses_without_host() {
         let listener = bind(":0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        assert!(tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_ok());
+        assert!(
+            tokio::net::TcpStream::connect(("127.0.0.1", port))
+                .await
+                .is_ok()
+        );
         let local = bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
         assert!(local.ip().is_loopback());
         let error = format!("{:#}", bind("8443").await.unwrap_err());

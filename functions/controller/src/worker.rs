@@ -22,16 +22,16 @@ pub(crate) struct Worker {
     pub(crate) context: Arc<Context>,
     pub(crate) role: Arc<watch::Sender<Role>>,
     pub(crate) collections: GcMetrics,
-    /// Time between two removals of catalogs without a ClusterCatalog; `None` for a store that was named, which may have catalogs
-    /// of others.
+    /// Time between two removals of catalogs without a ClusterCatalog; `None` for a store that was
+    /// named, which may have catalogs of others.
     pub(crate) removal_interval: Option<Duration>,
     /// Cancelled when the program stops.
     pub(crate) stop: CancellationToken,
 }
 
 impl Worker {
-    /// Works whenever this replica leads, and holds what the statuses name else, until the program stops. Without an election
-    /// this is the only replica.
+    /// Works whenever this replica leads, and holds what the statuses name else, until the program
+    /// stops. Without an election this is the only replica.
     pub(crate) async fn run(&self, election: Option<Election>) {
         let Some(mut election) = election else {
             return self.lead(self.stop.cancelled()).await;
@@ -87,8 +87,8 @@ impl Worker {
     /// Collects garbage during some work.
     async fn collecting<T>(&self, work: impl Future<Output = T>) -> T {
         let end = CancellationToken::new();
-        // A cluster has no rollback, so its own store keeps earlier states for a day at most; a store that was named may be used
-        // by others.
+        // A cluster has no rollback, so its own store keeps earlier states for a day at most; a
+        // store that was named may be used by others.
         let retention = match self.removal_interval {
             None => Retention::default(),
             Some(_) => Retention {
@@ -98,7 +98,8 @@ impl Worker {
             },
         };
         let store = Arc::clone(&self.context.served.store);
-        let collection = upkeep::collect_regularly(store, retention, self.collections.clone(), end.clone());
+        let collection =
+            upkeep::collect_regularly(store, retention, self.collections.clone(), end.clone());
         let done = work.await;
         end.cancel();
         if let Err(error) = collection.await {
@@ -107,7 +108,8 @@ impl Worker {
         done
     }
 
-    /// Works on each ClusterCatalog after each change of it, and at the times that its work asks for.
+    /// Works on each ClusterCatalog after each change of it, and at the times that its work asks
+    /// for.
     async fn work_on_all<F>(&self, work: fn(Arc<ClusterCatalog>, Arc<Context>) -> F)
     where
         F: Future<Output = Result<Action, ReconcileError>> + Send + 'static,
@@ -125,19 +127,27 @@ impl Worker {
         );
         done.for_each(|done| async move {
             match done {
-                // The errors of reconciliations are logged with their objects, and a removed object needs nothing.
-                Ok(_) | Err(ControllerError::ReconcilerFailed(..) | ControllerError::ObjectNotFound(_)) => {}
-                Err(error) => tracing::warn!(error = model::text::chain(&error), "cannot watch ClusterCatalogs"),
+                // The errors of reconciliations are logged with their objects, and a removed object
+                // needs nothing.
+                Ok(_)
+                | Err(ControllerError::ReconcilerFailed(..) | ControllerError::ObjectNotFound(_)) =>
+                    {}
+                Err(error) => tracing::warn!(
+                    error = model::text::chain(&error),
+                    "cannot watch ClusterCatalogs"
+                ),
             }
         })
         .await;
     }
 
-    /// Removes catalogs without a ClusterCatalog at an interval, such as one whose finalizer was removed by hand.
+    /// Removes catalogs without a ClusterCatalog at an interval, such as one whose finalizer was
+    /// removed by hand.
     async fn remove_others(&self, interval: Option<Duration>) {
         let served = &self.context.served;
         let mut listed = served.listed.clone();
-        let (Some(interval), Ok(_)) = (interval, listed.wait_for(|is_listed| *is_listed).await) else {
+        let (Some(interval), Ok(_)) = (interval, listed.wait_for(|is_listed| *is_listed).await)
+        else {
             return pending().await;
         };
         loop {

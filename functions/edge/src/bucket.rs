@@ -12,10 +12,12 @@ use store::{Body, Fetched, Get, Object, ObjectInfo, Operation, ReadStore, StoreE
 use worker::send::{SendFuture, SendWrapper};
 use worker::{Bucket, Conditional, Delay, Range};
 
-/// Maximum size of a body that is read at once, in bytes: a stream costs a call of JavaScript for each chunk.
+/// Maximum size of a body that is read at once, in bytes: a stream costs a call of JavaScript for
+/// each chunk.
 pub(crate) const WHOLE_MAX: u64 = 1 << 20;
 
-/// Time after which an answer of the bucket counts as failed, as in the reader function: a client waits for it.
+/// Time after which an answer of the bucket counts as failed, as in the reader function: a client
+/// waits for it.
 const TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Objects below a prefix of a bucket.
@@ -92,7 +94,10 @@ fn streamed(chunks: worker::ByteStream, key: &Key) -> Body {
     stream::unfold(chunks, next).boxed()
 }
 
-async fn in_time<T>(answer: impl Future<Output = worker::Result<T>>, key: &Key) -> Result<T, StoreError> {
+async fn in_time<T>(
+    answer: impl Future<Output = worker::Result<T>>,
+    key: &Key,
+) -> Result<T, StoreError> {
     match select(Box::pin(answer), Delay::from(TIMEOUT)).await {
         Either::Left((answer, _)) => answer.map_err(|error| failed(key, &error)),
         Either::Right(_) => Err(failed(key, &"the bucket did not answer in time")),

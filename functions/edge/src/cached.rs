@@ -37,8 +37,8 @@ pub(crate) async fn answer(
     Ok(response)
 }
 
-/// Field that holds `Content-Encoding` while an answer is in the cache. The runtime would decode the body on its way out and encode it
-/// again, to other bytes under the same tag.
+/// Field that holds `Content-Encoding` while an answer is in the cache. The runtime would decode
+/// the body on its way out and encode it again, to other bytes under the same tag.
 const CODING_OF_KEPT: &str = "x-kept-content-encoding";
 
 fn renamed(response: worker::Response, from: &str, to: &str) -> worker::Result<worker::Response> {
@@ -47,11 +47,14 @@ fn renamed(response: worker::Response, from: &str, to: &str) -> worker::Result<w
         headers.delete(from)?;
         headers.set(to, &coding)?;
     }
-    Ok(response.with_headers(headers).with_encode_body(EncodeBody::Manual))
+    Ok(response
+        .with_headers(headers)
+        .with_encode_body(EncodeBody::Manual))
 }
 
-/// Returns the URL under which the cache has the whole answer. `None` if it has none. The cache does not know `Vary` (Workers, "Cache"),
-/// so the codings that a client accepts are part of the URL.
+/// Returns the URL under which the cache has the whole answer. `None` if it has none. The cache
+/// does not know `Vary` (Workers, "Cache"), so the codings that a client accepts are part of the
+/// URL.
 fn key(request: &Request<Body>) -> Option<String> {
     let fields = request.headers();
     // The router evaluates conditions and ranges, which ask for less than the whole answer.
@@ -59,17 +62,27 @@ fn key(request: &Request<Body>) -> Option<String> {
     if request.method() != Method::GET || fields.keys().any(is_partial) {
         return None;
     }
-    let codings = fields.get(header::ACCEPT_ENCODING).map(HeaderValue::as_bytes);
+    let codings = fields
+        .get(header::ACCEPT_ENCODING)
+        .map(HeaderValue::as_bytes);
     let codings = String::from_utf8_lossy(codings.unwrap_or_default());
     let is_kept = |char: &char| char.is_ascii_alphanumeric() || "*,;=.".contains(*char);
     let codings: String = codings.chars().filter(is_kept).collect();
-    let mark = if request.uri().query().is_some() { '&' } else { '?' };
+    let mark = if request.uri().query().is_some() {
+        '&'
+    } else {
+        '?'
+    };
     Some(format!("{}{mark}{codings}", request.uri()))
 }
 
-/// True for an answer that caches may keep, and that is small enough to be kept in memory on its way there.
+/// True for an answer that caches may keep, and that is small enough to be kept in memory on its
+/// way there.
 fn is_kept(head: &HeaderMap) -> bool {
-    let text = |name| head.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    let text = |name| {
+        head.get(name)
+            .and_then(|value: &HeaderValue| value.to_str().ok())
+    };
     let length = text(header::CONTENT_LENGTH).and_then(|length| length.parse().ok());
     text(header::CACHE_CONTROL).is_some_and(|control| control.contains("max-age="))
         && length.is_some_and(|length: u64| length <= WHOLE_MAX)

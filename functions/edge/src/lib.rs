@@ -16,11 +16,14 @@ use config::Variables;
 use http_api::{BaseUrl, HttpMetrics, HttpSettings, LargeBodies};
 use reader::{PublishedCatalogs, ReaderSettings};
 use trust::{PublicKey, Trust};
-use worker::{Context, Date, Env, Request, console_error, event, send::SendWrapper, worker_sys::web_sys};
+use worker::{
+    Context, Date, Env, Request, console_error, event, send::SendWrapper, worker_sys::web_sys,
+};
 
 use crate::bucket::R2Store;
 
-/// Default memory for caches, in MiB. An isolate has 128 MB for the program, its requests and the caches.
+/// Default memory for caches, in MiB. An isolate has 128 MB for the program, its requests and the
+/// caches.
 const CACHE_MIB: u64 = 16;
 
 /// Maximum memory for caches, in MiB: half of an isolate.
@@ -37,14 +40,20 @@ thread_local! {
 /// Answers a request from the edge cache or from the bucket.
 ///
 /// # Errors
-/// Fails if the variables or the binding cannot be used, or if an answer cannot be made a JavaScript object. The cause is logged.
+/// Fails if the variables or the binding cannot be used, or if an answer cannot be made a
+/// JavaScript object. The cause is logged.
 #[event(fetch)]
-pub async fn fetch(request: Request, env: Env, context: Context) -> worker::Result<web_sys::Response> {
+pub async fn fetch(
+    request: Request,
+    env: Env,
+    context: Context,
+) -> worker::Result<web_sys::Response> {
     let router = router(&env)?;
     cached::answer(&request, &context, router).await
 }
 
-/// Returns the router of this isolate, and makes it for the first request. Other requests may run in between, but not within this.
+/// Returns the router of this isolate, and makes it for the first request. Other requests may run
+/// in between, but not within this.
 fn router(env: &Env) -> worker::Result<Router> {
     ROUTER.with(|known| {
         if let Some(router) = known.get() {
@@ -56,7 +65,8 @@ fn router(env: &Env) -> worker::Result<Router> {
     })
 }
 
-/// Builds the router from the variables of the Worker, which the README lists. An empty one counts as absent.
+/// Builds the router from the variables of the Worker, which the README lists. An empty one counts
+/// as absent.
 fn build(env: &Env) -> worker::Result<Router> {
     let variables = Variables::new(|name: &str| env.var(name).ok().map(|value| value.to_string()));
     let prefix = variables.text("PREFIX").unwrap_or_default();
@@ -78,13 +88,20 @@ fn build(env: &Env) -> worker::Result<Router> {
     };
     let freshness = variables.parsed("FRESHNESS", humantime::parse_duration);
     let reading = ReaderSettings {
-        cache_bytes: variables.number("CACHE_MIB", 1..=CACHE_MIB_MAX).unwrap_or(CACHE_MIB) << 20,
+        cache_bytes: variables
+            .number("CACHE_MIB", 1..=CACHE_MIB_MAX)
+            .unwrap_or(CACHE_MIB)
+            << 20,
         freshness: freshness.unwrap_or_default(),
-        trust: variables.parsed("VERIFY_KEYS", PublicKey::from_text).map(Trust::new),
+        trust: variables
+            .parsed("VERIFY_KEYS", PublicKey::from_text)
+            .map(Trust::new),
         clock: since_1970,
         ..ReaderSettings::default()
     };
-    variables.finish().map_err(|problems| problems.to_string())?;
+    variables
+        .finish()
+        .map_err(|problems| problems.to_string())?;
     let bucket = SendWrapper(env.bucket("BUCKET")?);
     let store = R2Store { bucket, prefix };
     let catalogs = PublishedCatalogs::new(Arc::new(store), reading);

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
-use config::{Config, ConfigLoader, ConfigProblems, host_and_port, named_catalog, platform, poll_interval};
+use config::{
+    Config, ConfigLoader, ConfigProblems, host_and_port, named_catalog, platform, poll_interval,
+};
 use publish::Catalog;
 use source::TargetPlatform;
 #[cfg(feature = "s3")]
@@ -20,7 +22,8 @@ const SIGNATURES: &str = "Signatures";
 
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct StoreArgs {
-    /// Store: a folder or s3://BUCKET[/PREFIX]. Default: `store` of the configuration, else ./store.
+    /// Store: a folder or s3://BUCKET[/PREFIX]. Default: `store` of the configuration, else
+    /// ./store.
     #[arg(long, env = "CATALOG_MIRROR_STORE", value_name = "DIR|S3")]
     pub(crate) store: Option<StorePlace>,
     /// Configuration file: catalogs.yaml, ClusterCatalog manifests, or both. May be repeated.
@@ -39,7 +42,8 @@ pub(crate) struct CatalogAccess {
     pub(crate) registries: RegistryArgs,
 }
 
-/// Settings of the S3 client. The AWS environment variables and profile apply to everything that is not set here.
+/// Settings of the S3 client. The AWS environment variables and profile apply to everything that is
+/// not set here.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub(crate) struct S3Args {
     /// URL of an S3-compatible server. Default: AWS_ENDPOINT_URL_S3, else AWS.
@@ -55,13 +59,15 @@ pub(crate) struct S3Args {
 
 #[derive(Debug, Args)]
 pub(crate) struct CatalogArgs {
-    /// Catalog to mirror, such as operatorhubio=quay.io/operatorhubio/catalog:latest. May be repeated.
+    /// Catalog to mirror, such as operatorhubio=quay.io/operatorhubio/catalog:latest. May be
+    /// repeated.
     #[arg(long = "catalog", value_name = "NAME=SOURCE", value_parser = named_catalog)]
     pub(crate) named_catalogs: Vec<Catalog>,
     /// Time between two polls of catalogs that configure none, from 1s to 365d.
     #[arg(long, default_value = "10m", value_parser = poll_interval)]
     pub(crate) interval: Duration,
-    /// Store an uncompressed all.json too, for static file servers that cannot decompress. Default: true on S3.
+    /// Store an uncompressed all.json too, for static file servers that cannot decompress. Default:
+    /// true on S3.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) identity: Option<bool>,
     #[command(flatten)]
@@ -76,8 +82,8 @@ pub(crate) struct RegistryArgs {
     /// Default: REGISTRY_AUTH_FILE, else the files of podman and docker.
     #[arg(long, help_heading = REGISTRIES, value_name = "FILE")]
     pub(crate) auth_file: Vec<PathBuf>,
-    /// File of header fields for the web server of an archive or of another mirror, one a line, such as
-    /// `Authorization: Bearer ...`. May be repeated.
+    /// File of header fields for the web server of an archive or of another mirror, one a line,
+    /// such as `Authorization: Bearer ...`. May be repeated.
     #[arg(long, help_heading = REGISTRIES, value_name = "HOST[:PORT]=FILE", value_parser = header_file)]
     pub(crate) header_file: Vec<(String, PathBuf)>,
     /// PEM bundle of certificates to trust in addition to the system's. May be repeated.
@@ -86,12 +92,12 @@ pub(crate) struct RegistryArgs {
     /// Registry without TLS. May be repeated.
     #[arg(long, help_heading = REGISTRIES, value_name = "HOST[:PORT]", value_parser = host_and_port)]
     pub(crate) plain_http: Vec<String>,
-    /// Host on a private or loopback address to which redirects and token realms of other registries may lead.
-    /// May be repeated.
+    /// Host on a private or loopback address to which redirects and token realms of other
+    /// registries may lead. May be repeated.
     #[arg(long, help_heading = REGISTRIES, value_name = "HOST[:PORT]", value_parser = host_and_port)]
     pub(crate) internal_host: Vec<String>,
-    /// Limit of an image or a catalog in place of its default, such as documents=900000. May be repeated. CONFIGURATION.md lists
-    /// them.
+    /// Limit of an image or a catalog in place of its default, such as documents=900000. May be
+    /// repeated. CONFIGURATION.md lists them.
     #[arg(long, help_heading = REGISTRIES, value_name = "NAME=VALUE")]
     pub(crate) limit: Vec<String>,
     /// Platform of the image to read from a multi-platform index. Default: linux/amd64.
@@ -144,15 +150,22 @@ impl RegistryArgs {
             settings.header_files.insert(host, path.clone());
         }
         settings.http.ca_files.extend(self.ca_file.iter().cloned());
-        settings.http.plain_http.extend(self.plain_http.iter().cloned());
-        settings.http.internal_hosts.extend(self.internal_host.iter().cloned());
+        settings
+            .http
+            .plain_http
+            .extend(self.plain_http.iter().cloned());
+        settings
+            .http
+            .internal_hosts
+            .extend(self.internal_host.iter().cloned());
         if let Some(platform) = &self.platform {
             settings.platform = platform.clone();
         }
     }
 }
 
-/// Returns true for a source. The name of a catalog contains none of these characters, and no folder is named like the last two.
+/// Returns true for a source. The name of a catalog contains none of these characters, and no
+/// folder is named like the last two.
 pub(crate) fn is_source(text: &str) -> bool {
     text.contains([':', '/']) || matches!(text, "." | "..")
 }
@@ -164,17 +177,19 @@ pub(crate) enum Access {
     Read,
     /// Only reads, also a folder that another process makes a store later.
     Follow,
-    /// Changes a store that exists. A missing or empty folder is an error: most likely a volume is not mounted, and
-    /// maintenance of an empty store would succeed and hide that.
+    /// Changes a store that exists. A missing or empty folder is an error: most likely a volume is
+    /// not mounted, and maintenance of an empty store would succeed and hide that.
     Write,
     /// Writes, and creates a missing folder.
     Create,
 }
 
-/// Refuses a folder that is not a store. One that has lost `catalogs.json` still has the documents of its catalogs.
+/// Refuses a folder that is not a store. One that has lost `catalogs.json` still has the documents
+/// of its catalogs.
 fn check_store(path: &Path) -> anyhow::Result<()> {
     // Another error than a missing file is told by opening the store.
-    let is_store = ["catalogs.json", "catalogs"].map(|name| path.join(name).try_exists().unwrap_or(true));
+    let is_store =
+        ["catalogs.json", "catalogs"].map(|name| path.join(name).try_exists().unwrap_or(true));
     if is_store.contains(&true) {
         return Ok(());
     }
@@ -209,9 +224,13 @@ pub(crate) fn loader(interval: Duration, files: &[PathBuf], keys: &KeyArgs) -> C
 }
 
 impl StoreArgs {
-    /// Returns the location on the command line, else in the configuration, else the default. The options for S3 apply to
-    /// `other` too.
-    pub(crate) fn place(&self, config: &Config, other: Option<&StorePlace>) -> anyhow::Result<StorePlace> {
+    /// Returns the location on the command line, else in the configuration, else the default. The
+    /// options for S3 apply to `other` too.
+    pub(crate) fn place(
+        &self,
+        config: &Config,
+        other: Option<&StorePlace>,
+    ) -> anyhow::Result<StorePlace> {
         let place = match (&self.store, &config.store) {
             (Some(place), _) => place.clone(),
             (None, Some(text)) => text.parse().context("store of the configuration")?,
@@ -223,8 +242,8 @@ impl StoreArgs {
 
     /// Returns the location for a command that needs nothing else of the configuration.
     pub(crate) fn place_alone(&self, other: Option<&StorePlace>) -> anyhow::Result<StorePlace> {
-        // The files are not even read if the command line names the store: a mistake elsewhere in them is no reason
-        // not to look at a store.
+        // The files are not even read if the command line names the store: a mistake elsewhere in
+        // them is no reason not to look at a store.
         let config = match self.store {
             Some(_) => Config::default(),
             None => files_and_keys(&self.config, &KeyArgs::default())?,
@@ -240,12 +259,18 @@ impl StoreArgs {
 
 #[cfg(not(feature = "s3"))]
 pub(crate) fn without_s3(place: &store::S3Location) -> String {
-    format!("this program was built without S3 and cannot open {place}: build it with `--features s3`")
+    format!(
+        "this program was built without S3 and cannot open {place}: build it with `--features s3`"
+    )
 }
 
 impl S3Args {
     /// Opens the store. These settings apply if it is a bucket.
-    pub(crate) async fn open(&self, place: &StorePlace, access: Access) -> anyhow::Result<Arc<dyn Store>> {
+    pub(crate) async fn open(
+        &self,
+        place: &StorePlace,
+        access: Access,
+    ) -> anyhow::Result<Arc<dyn Store>> {
         match place {
             StorePlace::Folder(path) => {
                 if matches!(access, Access::Read | Access::Write) {
@@ -260,11 +285,16 @@ impl S3Args {
             #[cfg(feature = "s3")]
             StorePlace::S3(place) => {
                 let settings = self.settings();
-                let config = sdk_config(&settings).await.context("cannot open the store")?;
+                let config = sdk_config(&settings)
+                    .await
+                    .context("cannot open the store")?;
                 let store = S3Store::new(&config, place.clone(), &settings);
                 if matches!(access, Access::Write | Access::Create) {
                     // A server that ignores conditions would lose publications silently.
-                    store.check_writes().await.context("cannot open the store")?;
+                    store
+                        .check_writes()
+                        .await
+                        .context("cannot open the store")?;
                 }
                 Ok(Arc::new(store))
             }
@@ -284,9 +314,15 @@ impl S3Args {
         }
     }
 
-    /// Refuses options for S3 if no store is a bucket. They would have no effect, so one of the two is a mistake.
-    pub(crate) fn check_used<'a>(&self, places: impl IntoIterator<Item = &'a StorePlace>) -> anyhow::Result<()> {
-        let bucket = places.into_iter().any(|place| matches!(place, StorePlace::S3(_)));
+    /// Refuses options for S3 if no store is a bucket. They would have no effect, so one of the two
+    /// is a mistake.
+    pub(crate) fn check_used<'a>(
+        &self,
+        places: impl IntoIterator<Item = &'a StorePlace>,
+    ) -> anyhow::Result<()> {
+        let bucket = places
+            .into_iter()
+            .any(|place| matches!(place, StorePlace::S3(_)));
         anyhow::ensure!(
             bucket || *self == Self::default(),
             "the store is a folder, and the options for S3 need a store such as s3://BUCKET/PREFIX"

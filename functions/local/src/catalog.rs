@@ -33,7 +33,9 @@ pub(crate) async fn open(text: &str, access: &CatalogAccess) -> anyhow::Result<R
     } else {
         let store = access.store.open_alone(Access::Read).await?;
         match OriginCatalog::open(Arc::new(StoreOrigin(store.clone())), &text.parse()?).await {
-            Err(SyncError::UnknownCatalog(name)) => anyhow::bail!("{}", published::unknown(&*store, &name).await?),
+            Err(SyncError::UnknownCatalog(name)) => {
+                anyhow::bail!("{}", published::unknown(&*store, &name).await?)
+            }
             opened => opened?,
         }
     };
@@ -41,8 +43,14 @@ pub(crate) async fn open(text: &str, access: &CatalogAccess) -> anyhow::Result<R
 }
 
 /// Reads a package that a catalog must have.
-pub(crate) async fn package(catalog: &str, access: &CatalogAccess, name: &str) -> anyhow::Result<Package> {
-    Ok(PackageParser::parse(&lines(&open(catalog, access).await?, name).await?))
+pub(crate) async fn package(
+    catalog: &str,
+    access: &CatalogAccess,
+    name: &str,
+) -> anyhow::Result<Package> {
+    Ok(PackageParser::parse(
+        &lines(&open(catalog, access).await?, name).await?,
+    ))
 }
 
 /// Reads the lines of a package that the catalog must have.
@@ -55,7 +63,10 @@ pub(crate) async fn lines(catalog: &ReadCatalog, package: &str) -> anyhow::Resul
 }
 
 /// Opens catalogs, and of a file each one that it composes.
-pub(crate) async fn open_all(texts: &[String], access: &CatalogAccess) -> anyhow::Result<Vec<ReadCatalog>> {
+pub(crate) async fn open_all(
+    texts: &[String],
+    access: &CatalogAccess,
+) -> anyhow::Result<Vec<ReadCatalog>> {
     let mut all = Vec::new();
     for text in texts {
         let opened = if Path::new(text).is_file() {
@@ -68,8 +79,9 @@ pub(crate) async fn open_all(texts: &[String], access: &CatalogAccess) -> anyhow
     Ok(all)
 }
 
-/// Returns the mirror and the name of a catalog in a URL such as `https://mirror.example/catalogs/operatorhubio`. An archive may lie
-/// in a folder of that name too.
+/// Returns the mirror and the name of a catalog in a URL such as
+/// `https://mirror.example/catalogs/operatorhubio`. An archive may lie in a folder of that name
+/// too.
 fn mirror_catalog(text: &str) -> Option<(&str, CatalogName)> {
     let (mirror, name) = text.trim_end_matches('/').rsplit_once("/catalogs/")?;
     let is_url = mirror.starts_with("https://") || mirror.starts_with("http://");
@@ -86,7 +98,11 @@ mod tests {
     #[test]
     fn mirror_catalog_is_url_of_catalog_and_no_archive() {
         let found = |text| mirror_catalog(text).map(|(mirror, name)| format!("{mirror} {name}"));
-        let names = ["https://m.example/x/catalogs/a/", "http://localhost:80/catalogs/a"].map(found);
+        let names = [
+            "https://m.example/x/catalogs/a/",
+            "http://localhost:80/catalogs/a",
+        ]
+        .map(found);
         assert_eq!(
             names.map(Option::unwrap),
             ["https://m.example/x a", "http://localhost:80 a"]

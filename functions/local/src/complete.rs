@@ -1,4 +1,5 @@
-//! Completions of a shell, which asks the program itself: commands, options, and names in the store that the command line names.
+//! Completions of a shell, which asks the program itself: commands, options, and names in the store
+//! that the command line names.
 
 use std::{collections::BTreeSet, env, io, path::PathBuf, sync::Arc};
 
@@ -23,7 +24,9 @@ pub(crate) fn answer() {
 /// Prints the script that makes a shell ask.
 pub(crate) fn print_script(shell: Shell) -> io::Result<()> {
     let shells = Shells::builtins();
-    let shell = shells.completer(&shell.to_string()).ok_or(io::ErrorKind::Unsupported)?;
+    let shell = shells
+        .completer(&shell.to_string())
+        .ok_or(io::ErrorKind::Unsupported)?;
     shell.write_registration(VARIABLE, PROGRAM, PROGRAM, PROGRAM, &mut io::stdout())
 }
 
@@ -40,10 +43,17 @@ fn command() -> clap::Command {
     })
 }
 
-/// Returns the names in the store. A shell shows no errors, so a store that cannot be read has none.
+/// Returns the names in the store. A shell shows no errors, so a store that cannot be read has
+/// none.
 fn candidates(are_packages: bool) -> Vec<CompletionCandidate> {
-    let names = server::block_on(names(are_packages)).ok().and_then(Result::ok);
-    names.into_iter().flatten().map(CompletionCandidate::new).collect()
+    let names = server::block_on(names(are_packages))
+        .ok()
+        .and_then(Result::ok);
+    names
+        .into_iter()
+        .flatten()
+        .map(CompletionCandidate::new)
+        .collect()
 }
 
 async fn names(are_packages: bool) -> anyhow::Result<BTreeSet<String>> {
@@ -60,7 +70,8 @@ async fn names(are_packages: bool) -> anyhow::Result<BTreeSet<String>> {
     Ok(packages)
 }
 
-/// Returns the folder that `--store` names on the unfinished command line, else the variable, else the default.
+/// Returns the folder that `--store` names on the unfinished command line, else the variable, else
+/// the default.
 fn store_folder() -> PathBuf {
     let option = env::args().skip_while(|word| word != "--store").nth(1);
     let named = option.or_else(|| env::var("CATALOG_MIRROR_STORE").ok());

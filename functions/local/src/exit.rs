@@ -5,8 +5,8 @@ use model::Outcome;
 /// The exit code of a command. clap exits with 2 by itself for a wrong command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// The command did its work. Publishing something is a success like finding nothing new, so that
-    /// `catalog-mirror poll && next` runs `next` and a service manager sees no failure.
+    /// The command did its work. Publishing something is a success like finding nothing new, so
+    /// that `catalog-mirror poll && next` runs `next` and a service manager sees no failure.
     Success = 0,
     /// Something failed, was refused or is damaged.
     Failed = 1,

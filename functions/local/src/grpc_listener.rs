@@ -13,17 +13,24 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{commands::serve::ServeArgs, wiring};
 
-/// Answers about catalogs until `stop` is cancelled, if there is a port to answer on. Returns its address, a future
-/// that ends when the catalogs are ready to be served, and the task.
+/// Answers about catalogs until `stop` is cancelled, if there is a port to answer on. Returns its
+/// address, a future that ends when the catalogs are ready to be served, and the task.
 pub(crate) async fn start(
     args: &ServeArgs,
     config: &Config,
     catalogs: PublishedCatalogs,
     registry: &mut Registry,
     stop: &CancellationToken,
-) -> anyhow::Result<(Option<SocketAddr>, BoxFuture<'static, ()>, Vec<JoinHandle<()>>)> {
+) -> anyhow::Result<(
+    Option<SocketAddr>,
+    BoxFuture<'static, ()>,
+    Vec<JoinHandle<()>>,
+)> {
     let registry = registry.sub_registry_with_prefix("grpc");
-    let (metrics, server_metrics) = (GrpcMetrics::register(registry), ServerMetrics::register(registry));
+    let (metrics, server_metrics) = (
+        GrpcMetrics::register(registry),
+        ServerMetrics::register(registry),
+    );
     let Some(address) = args.grpc else {
         return Ok((None, async {}.boxed(), Vec::new()));
     };

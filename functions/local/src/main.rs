@@ -15,10 +15,11 @@ use clap::Parser;
 
 use crate::exit::Exit;
 
-/// Allocator of static programs, which are those of the container image, in place of that of musl. Measured on 132 MB of JSON
-/// lines, as the CPU time of a cold publication, its peak of memory, the CPU time of a whole catalog without a coding, and the
-/// memory after a load of requests: musl 3.7 s, 55 MB, 145 ms, 59 MB; jemalloc 3.2 s, 78 MB, 64 ms, 58 MB; mimalloc 3.4 s,
-/// 210 MB, 62 ms, 605 MB.
+/// Allocator of static programs, which are those of the container image, in place of that of musl.
+/// Measured on 132 MB of JSON lines, as the CPU time of a cold publication, its peak of memory, the
+/// CPU time of a whole catalog without a coding, and the memory after a load of requests: musl 3.7
+/// s, 55 MB, 145 ms, 59 MB; jemalloc 3.2 s, 78 MB, 64 ms, 58 MB; mimalloc 3.4 s, 210 MB, 62 ms, 605
+/// MB.
 #[cfg(target_env = "musl")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;

@@ -12,7 +12,8 @@ use model::CatalogName;
 use publish::PollProgress;
 use serde::Serialize;
 
-/// Longest text in a cell or a line, in characters. Names and messages of a catalog may have any length.
+/// Longest text in a cell or a line, in characters. Names and messages of a catalog may have any
+/// length.
 const TEXT_CHARS: usize = 2000;
 
 /// Head of a column, and the cell of a value in it.
@@ -50,12 +51,19 @@ pub(crate) fn print_rows(heads: &[&str], rows: &[Vec<String>]) -> anyhow::Result
     print_marked(heads, rows, iter::repeat(false))
 }
 
-/// Prints rows, in red where they failed. A terminal gets as much of each as it has columns, and a file or pipe all of it. Escapes
-/// what a catalog could use to change the terminal.
-fn print_marked(heads: &[&str], rows: &[Vec<String>], failed: impl Iterator<Item = bool>) -> anyhow::Result<()> {
+/// Prints rows, in red where they failed. A terminal gets as much of each as it has columns, and a
+/// file or pipe all of it. Escapes what a catalog could use to change the terminal.
+fn print_marked(
+    heads: &[&str],
+    rows: &[Vec<String>],
+    failed: impl Iterator<Item = bool>,
+) -> anyhow::Result<()> {
     let mut table = comfy_table::Table::new();
     table.load_style(presets::NOTHING).set_header(heads);
-    table.add_rows(rows.iter().map(|row| row.iter().map(|cell| printable(cell))));
+    table.add_rows(
+        rows.iter()
+            .map(|row| row.iter().map(|cell| printable(cell))),
+    );
     let text = table.to_string();
     let size = terminal_size::terminal_size_of(io::stdout());
     let width = size.map_or(usize::MAX, |(width, _)| width.0.into());
@@ -74,19 +82,27 @@ const RESET: &str = "\u{1b}[0m";
 /// Returns a text of at most so many characters, with an ellipsis in place of what was cut off.
 pub(crate) fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
-        Some(_) => text.chars().take(most.saturating_sub(1)).chain(['…']).collect(),
+        Some(_) => text
+            .chars()
+            .take(most.saturating_sub(1))
+            .chain(['…'])
+            .collect(),
         None => text.to_owned(),
     }
 }
 
-/// Prints an error to standard error. The part in front, such as the name of a catalog, is red on a terminal.
+/// Prints an error to standard error. The part in front, such as the name of a catalog, is red on a
+/// terminal.
 pub(crate) fn print_failure(what: &str, error: &str) {
     anstream::eprintln!("{RED}{what}:{RESET} {error}");
 }
 
 /// Returns the time since an event, for people.
 pub(crate) fn age(time: SystemTime) -> String {
-    let seconds = SystemTime::now().duration_since(time).unwrap_or_default().as_secs();
+    let seconds = SystemTime::now()
+        .duration_since(time)
+        .unwrap_or_default()
+        .as_secs();
     let (count, unit) = match seconds {
         0..60 => (seconds, "s"),
         60..3600 => (seconds / 60, "min"),
@@ -107,7 +123,11 @@ pub(crate) fn print_report<T: Serialize>(
     json: bool,
     for_people: impl FnOnce(&T) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    if json { print_json(value) } else { for_people(value) }
+    if json {
+        print_json(value)
+    } else {
+        for_people(value)
+    }
 }
 
 pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
@@ -154,7 +174,11 @@ pub(crate) fn print_error(catalog: &CatalogName, error: Option<String>) {
 
 /// Returns the names with commas between them.
 pub(crate) fn join(names: &[CatalogName]) -> String {
-    names.iter().map(CatalogName::as_str).collect::<Vec<_>>().join(", ")
+    names
+        .iter()
+        .map(CatalogName::as_str)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// Prints a line to standard error.
@@ -214,7 +238,9 @@ mod tests {
     #[test]
     fn age_has_one_unit() {
         let ago = |seconds| age(SystemTime::now() - std::time::Duration::from_secs(seconds));
-        let ages = [0, 59, 60, 3599, 3600, 172_799, 172_800].map(ago).join(", ");
+        let ages = [0, 59, 60, 3599, 3600, 172_799, 172_800]
+            .map(ago)
+            .join(", ");
         let expected = "0 s ago, 59 s ago, 1 min ago, 59 min ago, 1 h ago, 47 h ago, 2 days ago";
         assert_eq!(ages, expected);
     }

@@ -9,7 +9,10 @@ use olm::{Package, PackageParser};
 use store::{Store, StoreExt, find_stored, read_object};
 
 /// Returns the pointer of a catalog, or `None` if nothing is published.
-pub(crate) async fn current(store: &dyn Store, name: &CatalogName) -> anyhow::Result<Option<Current>> {
+pub(crate) async fn current(
+    store: &dyn Store,
+    name: &CatalogName,
+) -> anyhow::Result<Option<Current>> {
     let key = Key::Current(name.clone());
     Ok(store.read_document(&key).await?.map(|(current, _)| current))
 }
@@ -26,7 +29,8 @@ pub(crate) async fn pointer(store: &dyn Store, name: &CatalogName) -> anyhow::Re
 pub(crate) async fn unknown(store: &dyn Store, name: &CatalogName) -> anyhow::Result<String> {
     let names = publish::catalog_names(store).await?;
     let similar = did_you_mean(name.as_str(), names.iter().map(CatalogName::as_str));
-    // A source needs a colon or a slash, so the name of a folder alone is taken for that of a catalog.
+    // A source needs a colon or a slash, so the name of a folder alone is taken for that of a
+    // catalog.
     let folder = if Path::new(name.as_str()).exists() {
         format!("; write ./{name} for the folder")
     } else {
@@ -36,7 +40,11 @@ pub(crate) async fn unknown(store: &dyn Store, name: &CatalogName) -> anyhow::Re
 }
 
 /// Returns the content hash that starts with these digits, of all states of the catalogs.
-pub(crate) async fn content_hash(store: &dyn Store, names: &[CatalogName], digits: &str) -> anyhow::Result<Sha256> {
+pub(crate) async fn content_hash(
+    store: &dyn Store,
+    names: &[CatalogName],
+    digits: &str,
+) -> anyhow::Result<Sha256> {
     if let Ok(whole) = digits.parse() {
         return Ok(whole);
     }
@@ -49,22 +57,35 @@ pub(crate) async fn content_hash(store: &dyn Store, names: &[CatalogName], digit
     match found.len() {
         1 => found.pop_first().context("there is one"),
         0 => {
-            anyhow::bail!("no state of the catalogs has a content hash that starts with {digits:?}; see `history NAME`")
+            anyhow::bail!(
+                "no state of the catalogs has a content hash that starts with {digits:?}; see `history NAME`"
+            )
         }
-        count => anyhow::bail!("{count} states have content hashes that start with {digits:?}: write more digits"),
+        count => anyhow::bail!(
+            "{count} states have content hashes that start with {digits:?}: write more digits"
+        ),
     }
 }
 
 /// Returns the pointer and the snapshot of a catalog. Either missing is an error.
-pub(crate) async fn state(store: &dyn Store, name: &CatalogName) -> anyhow::Result<(Current, Snapshot)> {
+pub(crate) async fn state(
+    store: &dyn Store,
+    name: &CatalogName,
+) -> anyhow::Result<(Current, Snapshot)> {
     let current = pointer(store, name).await?;
     let found = find_stored(store, &current.snapshot.digest).await?;
-    let snapshot = found.with_context(|| format!("the snapshot of {name} is missing; see `catalog-mirror verify`"))?;
+    let snapshot = found.with_context(|| {
+        format!("the snapshot of {name} is missing; see `catalog-mirror verify`")
+    })?;
     Ok((current, snapshot))
 }
 
-/// Returns the named catalogs in order, or all of the store if none is named. Refuses names that no catalog of the store has.
-pub(crate) async fn names_or_all(store: &dyn Store, names: &[CatalogName]) -> anyhow::Result<Vec<CatalogName>> {
+/// Returns the named catalogs in order, or all of the store if none is named. Refuses names that no
+/// catalog of the store has.
+pub(crate) async fn names_or_all(
+    store: &dyn Store,
+    names: &[CatalogName],
+) -> anyhow::Result<Vec<CatalogName>> {
     for name in names {
         // A pointer that cannot be read is told by those who read it.
         if matches!(current(store, name).await, Ok(None)) {
@@ -80,7 +101,10 @@ pub(crate) async fn names_or_all(store: &dyn Store, names: &[CatalogName]) -> an
 }
 
 /// Returns the same as [`names_or_all`], and an error for a store without catalogs.
-pub(crate) async fn some_names(store: &dyn Store, names: &[CatalogName]) -> anyhow::Result<Vec<CatalogName>> {
+pub(crate) async fn some_names(
+    store: &dyn Store,
+    names: &[CatalogName],
+) -> anyhow::Result<Vec<CatalogName>> {
     let names = names_or_all(store, names).await?;
     anyhow::ensure!(!names.is_empty(), "the store has no catalogs");
     Ok(names)

@@ -11,10 +11,16 @@ use store::{Store, StorePlace};
 use tokio::net::TcpListener;
 use trust::Trust;
 
-use crate::args::{CatalogArgs, KeyArgs, RegistryArgs, StoreArgs, TrustArgs, files_and_keys, loader};
+use crate::args::{
+    CatalogArgs, KeyArgs, RegistryArgs, StoreArgs, TrustArgs, files_and_keys, loader,
+};
 
 /// Returns the configuration of the files and the arguments together.
-pub(crate) fn config(store: &StoreArgs, args: &CatalogArgs, server: ServerConfig) -> Result<Config, ConfigProblems> {
+pub(crate) fn config(
+    store: &StoreArgs,
+    args: &CatalogArgs,
+    server: ServerConfig,
+) -> Result<Config, ConfigProblems> {
     let mut loader = loader(args.interval, &store.config, &args.keys);
     let named = args.named_catalogs.iter().cloned();
     named.for_each(|named| loader.named_catalog(named));
@@ -24,7 +30,10 @@ pub(crate) fn config(store: &StoreArgs, args: &CatalogArgs, server: ServerConfig
 }
 
 /// Returns the reader of sources and the limits, from the files and the arguments together.
-pub(crate) fn sources(files: &[PathBuf], args: &RegistryArgs) -> anyhow::Result<(Sources, publish::SourceLimits)> {
+pub(crate) fn sources(
+    files: &[PathBuf],
+    args: &RegistryArgs,
+) -> anyhow::Result<(Sources, publish::SourceLimits)> {
     let config = source_config(files, args)?;
     Ok((Sources::new(config.images)?, config.limits))
 }
@@ -55,7 +64,11 @@ pub(crate) fn trust(args: &TrustArgs) -> Result<Option<Trust>, ConfigProblems> {
 
 /// Returns the sender of change events to the configured receivers, which it takes.
 pub(crate) fn notifier(config: &mut Config, store: Arc<dyn Store>) -> Notifier {
-    Notifier::new(store, mem::take(&mut config.receivers), config.events.clone())
+    Notifier::new(
+        store,
+        mem::take(&mut config.receivers),
+        config.events.clone(),
+    )
 }
 
 /// Answers of the HTTP API to the server in front of it.
@@ -65,7 +78,10 @@ pub(crate) const FRONT: server::Front = server::Front {
 };
 
 /// Returns the configured server. Its files are read here for the first time.
-pub(crate) fn server(config: &ServerConfig, metrics: server::ServerMetrics) -> anyhow::Result<server::Server> {
+pub(crate) fn server(
+    config: &ServerConfig,
+    metrics: server::ServerMetrics,
+) -> anyhow::Result<server::Server> {
     let limits = limits(&server::ServerLimits::default(), &config.limits);
     let mut server = with_tls(server::Server::new(limits, metrics, Some(FRONT)), config)?;
     if let Some(path) = &config.readers {
@@ -76,7 +92,10 @@ pub(crate) fn server(config: &ServerConfig, metrics: server::ServerMetrics) -> a
 }
 
 /// Returns limits with those that are configured.
-pub(crate) fn limits(default: &server::ServerLimits, config: &ServerLimitsConfig) -> server::ServerLimits {
+pub(crate) fn limits(
+    default: &server::ServerLimits,
+    config: &ServerLimitsConfig,
+) -> server::ServerLimits {
     // Defaults belong to the server: the configuration only knows what was written.
     server::ServerLimits {
         connections: config.connections.unwrap_or(default.connections),
@@ -91,7 +110,10 @@ pub(crate) fn limits(default: &server::ServerLimits, config: &ServerLimitsConfig
 }
 
 /// Adds the configured certificate, if there is one.
-pub(crate) fn with_tls(server: server::Server, config: &ServerConfig) -> anyhow::Result<server::Server> {
+pub(crate) fn with_tls(
+    server: server::Server,
+    config: &ServerConfig,
+) -> anyhow::Result<server::Server> {
     let (Some(certificate), Some(key)) = (&config.tls_cert, &config.tls_key) else {
         return Ok(server);
     };
@@ -107,7 +129,8 @@ pub(crate) fn mirror(
     store: Arc<dyn Store>,
     metrics: publish::PollMetrics,
 ) -> anyhow::Result<Mirror> {
-    let images = Sources::new(config.images.clone()).context("cannot set up the registry client")?;
+    let images =
+        Sources::new(config.images.clone()).context("cannot set up the registry client")?;
     let settings = publish::MirrorSettings {
         identity: args.identity.unwrap_or_else(|| place.wants_identity()),
         signer: config.keys.signer(),
@@ -119,5 +142,7 @@ pub(crate) fn mirror(
 /// Binds a TCP port. An error names the option that chooses another one.
 pub(crate) async fn bind(address: SocketAddr, option: &str) -> anyhow::Result<TcpListener> {
     let listener = TcpListener::bind(address).await;
-    listener.with_context(|| format!("cannot listen on {address} (choose another address with {option})"))
+    listener.with_context(|| {
+        format!("cannot listen on {address} (choose another address with {option})")
+    })
 }

@@ -21,11 +21,17 @@ pub struct ConfigDocument {
 /// Access to configuration, secrets, queue and event bus: AWS in production, a fake in tests.
 #[async_trait]
 pub trait Services: Send + Sync + 'static {
-    /// Reads the configuration, an object of S3. Returns `None` if it still has the entity tag `known`.
+    /// Reads the configuration, an object of S3. Returns `None` if it still has the entity tag
+    /// `known`.
     ///
     /// # Errors
     /// If it cannot be read, or is not UTF-8 text.
-    async fn catalogs(&self, bucket: &str, key: &str, known: Option<&str>) -> anyhow::Result<Option<ConfigDocument>>;
+    async fn catalogs(
+        &self,
+        bucket: &str,
+        key: &str,
+        known: Option<&str>,
+    ) -> anyhow::Result<Option<ConfigDocument>>;
 
     /// Reads the text of a secret.
     ///
@@ -33,7 +39,8 @@ pub trait Services: Send + Sync + 'static {
     /// If it cannot be read. The error contains nothing of the secret.
     async fn secret(&self, id: &str) -> anyhow::Result<String>;
 
-    /// Sends at most ten messages to the queue of a URL. Returns the indexes of the messages that it refused.
+    /// Sends at most ten messages to the queue of a URL. Returns the indexes of the messages that
+    /// it refused.
     ///
     /// # Errors
     /// If it accepted none of them.
@@ -54,7 +61,8 @@ pub struct Aws {
 }
 
 impl Aws {
-    /// Returns the services behind `sdk`. `path_style` has the meaning of [`store::s3::S3Settings::path_style`].
+    /// Returns the services behind `sdk`. `path_style` has the meaning of
+    /// [`store::s3::S3Settings::path_style`].
     pub fn new(sdk: SdkConfig, path_style: bool) -> Self {
         let s3 = aws_sdk_s3::config::Builder::from(&sdk).force_path_style(path_style);
         Self {
@@ -66,19 +74,41 @@ impl Aws {
 
 #[async_trait]
 impl Services for Aws {
-    async fn catalogs(&self, bucket: &str, key: &str, known: Option<&str>) -> anyhow::Result<Option<ConfigDocument>> {
+    async fn catalogs(
+        &self,
+        bucket: &str,
+        key: &str,
+        known: Option<&str>,
+    ) -> anyhow::Result<Option<ConfigDocument>> {
         let known = known.map(str::to_owned);
-        let request = self.s3.get_object().bucket(bucket).key(key).set_if_none_match(known);
+        let request = self
+            .s3
+            .get_object()
+            .bucket(bucket)
+            .key(key)
+            .set_if_none_match(known);
         let object = match request.send().await {
             Ok(object) => object,
             // The SDK treats a 304 as an error.
-            Err(error) if error.raw_response().is_some_and(|raw| raw.status().as_u16() == 304) => return Ok(None),
-            Err(error) => return Err(error).with_context(|| format!("cannot read s3://{bucket}/{key}")),
+            Err(error)
+                if error
+                    .raw_response()
+                    .is_some_and(|raw| raw.status().as_u16() == 304) =>
+            {
+                return Ok(None);
+            }
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot read s3://{bucket}/{key}"));
+            }
         };
         let place = || format!("s3://{bucket}/{key} is not a configuration");
         // Checked before the body is read: a wrong key may name an object of gigabytes.
-        if object.content_length().is_none_or(|length| length > CATALOGS_MAX) {
-            return Err(anyhow::anyhow!("it has more than {CATALOGS_MAX} bytes")).with_context(place);
+        if object
+            .content_length()
+            .is_none_or(|length| length > CATALOGS_MAX)
+        {
+            return Err(anyhow::anyhow!("it has more than {CATALOGS_MAX} bytes"))
+                .with_context(place);
         }
         let tag = object.e_tag().map(str::to_owned);
         let bytes = object.body.collect().await.with_context(place)?;
@@ -90,7 +120,9 @@ impl Services for Aws {
         // A client per call is cheap: it shares connections and credentials through `sdk`.
         let client = aws_sdk_secretsmanager::Client::new(&self.sdk);
         let value = client.get_secret_value().secret_id(id).send().await?;
-        value.secret_string.context("the secret is binary, not text")
+        value
+            .secret_string
+            .context("the secret is binary, not text")
     }
 
     async fn send(&self, queue: &str, messages: &[CatalogMessage]) -> anyhow::Result<Vec<usize>> {
@@ -123,7 +155,11 @@ impl Services for Aws {
 }
 
 /// Returns the entry of a batch. Its id is the index of the message.
-fn entry(at: usize, message: &CatalogMessage, is_fifo: bool) -> anyhow::Result<SendMessageBatchRequestEntry> {
+fn entry(
+    at: usize,
+    message: &CatalogMessage,
+    is_fifo: bool,
+) -> anyhow::Result<SendMessageBatchRequestEntry> {
     let body = json!(message).to_string();
     let mut entry = SendMessageBatchRequestEntry::builder()
         .id(at.to_string())

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Time that is reserved for what follows the work: the status of a poll that was cut off, the metrics and the answer.
+/// Time that is reserved for what follows the work: the status of a poll that was cut off, the
+/// metrics and the answer.
 const MARGIN: Duration = Duration::from_secs(2);
 
 /// Maximum time that a function can run (AWS Lambda Developer Guide, "Lambda quotas": 15 minutes).
@@ -20,7 +21,8 @@ impl Deadline {
     /// Returns the deadline of an invocation that Lambda ends at `end`.
     pub fn at(end: SystemTime) -> Self {
         let since_epoch = end.duration_since(UNIX_EPOCH).unwrap_or_default();
-        // cargo-lambda's emulator gives the duration of the invocation as if it were a time, so a time in 1970.
+        // cargo-lambda's emulator gives the duration of the invocation as if it were a time, so a
+        // time in 1970.
         if since_epoch < LAMBDA_LONGEST {
             return Self::after(since_epoch);
         }
@@ -41,18 +43,20 @@ impl Deadline {
         self.end.saturating_duration_since(Instant::now())
     }
 
-    /// Returns the maximum time for work that usually takes `expected`, or `None` if it should not be started.
+    /// Returns the maximum time for work that usually takes `expected`, or `None` if it should not
+    /// be started.
     pub fn time_for(&self, expected: Duration) -> Option<Duration> {
         let left = self.left();
-        // Work that once used up a whole invocation would never start again. It starts if three quarters of the time are left,
-        // since more memory or a smaller catalog may have made it faster.
+        // Work that once used up a whole invocation would never start again. It starts if three
+        // quarters of the time are left, since more memory or a smaller catalog may have made it
+        // faster.
         let wanted = expected.min(self.total * 3 / 4);
         (!left.is_zero() && wanted <= left).then_some(left)
     }
 }
 
-/// Time that is reserved for the batch of deletes in progress and for the answer. A run that is cut off does no harm, because
-/// the next one continues.
+/// Time that is reserved for the batch of deletes in progress and for the answer. A run that is cut
+/// off does no harm, because the next one continues.
 const WIND_DOWN: Duration = Duration::from_secs(30);
 
 /// Returns the time for deletes: all but [`WIND_DOWN`], and at least half of `left`.
@@ -70,7 +74,10 @@ mod tests {
     fn deadline_reserves_the_margin() {
         assert!(Deadline::after(MINUTE).left() <= MINUTE - MARGIN);
         assert_eq!(Deadline::after(MARGIN).time_for(Duration::ZERO), None);
-        assert_eq!(Deadline::at(SystemTime::now() - MINUTE).left(), Duration::ZERO);
+        assert_eq!(
+            Deadline::at(SystemTime::now() - MINUTE).left(),
+            Duration::ZERO
+        );
     }
 
     #[test]
@@ -83,7 +90,10 @@ mod tests {
     fn time_for_refuses_long_work_unless_most_of_the_time_is_left() {
         let mut deadline = Deadline::after(MINUTE + MARGIN);
         assert!(deadline.time_for(MINUTE / 2).is_some());
-        assert!(deadline.time_for(MINUTE * 10).is_some(), "all the time is left");
+        assert!(
+            deadline.time_for(MINUTE * 10).is_some(),
+            "all the time is left"
+        );
         deadline.end -= MINUTE / 2;
         assert!(deadline.time_for(MINUTE / 4).is_some());
         assert_eq!(deadline.time_for(MINUTE * 10), None);
@@ -93,6 +103,9 @@ mod tests {
     #[test]
     fn working_time_leaves_thirty_seconds_or_half() {
         let after = |seconds| working_time(Duration::from_secs(seconds)).as_secs();
-        assert_eq!([after(298), after(60), after(20), after(0)], [268, 30, 10, 0]);
+        assert_eq!(
+            [after(298), after(60), after(20), after(0)],
+            [268, 30, 10, 0]
+        );
     }
 }

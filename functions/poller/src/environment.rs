@@ -9,10 +9,12 @@ use strum::EnumString;
 /// Default interval of a catalog: it is due at every schedule event.
 const EVERY_EVENT: Duration = Duration::ZERO;
 
-/// Memory in MB from which on two catalogs are pulled at a time: they need about 150 MB besides the program itself.
+/// Memory in MB from which on two catalogs are pulled at a time: they need about 150 MB besides the
+/// program itself.
 const SIDE_BY_SIDE_MEMORY_MB: u64 = 512;
 
-/// Default number of registry requests in flight, which public registries accept from one client without throttling it.
+/// Default number of registry requests in flight, which public registries accept from one client
+/// without throttling it.
 const RESOLVES: usize = 64;
 
 /// Allowed numbers of pulls and of requests at a time.
@@ -37,7 +39,8 @@ pub struct Environment {
     pub identity: bool,
     /// False refuses to publish catalogs that are pulled with credentials. Default: true.
     pub publish_private: bool,
-    /// Maximum number of catalogs that are pulled at a time. Default: 1 below 512 MB of memory, else 2.
+    /// Maximum number of catalogs that are pulled at a time. Default: 1 below 512 MB of memory,
+    /// else 2.
     pub side_by_side: usize,
     /// Maximum number of registry requests in flight. Default: 64.
     pub resolves: usize,
@@ -143,18 +146,24 @@ fn catalogs(text: &str) -> Result<ConfigLocation, String> {
     let Some(rest) = text.strip_prefix("s3://") else {
         return Ok(ConfigLocation::Text(text.to_owned()));
     };
-    // Not an `S3Location`, which is a prefix: a key keeps every character after the bucket, also an empty segment.
+    // Not an `S3Location`, which is a prefix: a key keeps every character after the bucket, also an
+    // empty segment.
     match rest.split_once('/') {
-        Some((bucket, key)) if !bucket.is_empty() && !key.is_empty() => Ok(ConfigLocation::Object {
-            bucket: bucket.to_owned(),
-            key: key.to_owned(),
-        }),
+        Some((bucket, key)) if !bucket.is_empty() && !key.is_empty() => {
+            Ok(ConfigLocation::Object {
+                bucket: bucket.to_owned(),
+                key: key.to_owned(),
+            })
+        }
         _ => Err(format!("{text:?} is not s3://BUCKET/KEY")),
     }
 }
 
 fn list(text: &str) -> Vec<String> {
-    let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+    let parts = text
+        .split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty());
     parts.map(str::to_owned).collect()
 }
 
@@ -188,7 +197,11 @@ mod tests {
         let required = [("STORE", "s3://bucket/prefix"), ("CATALOGS", CATALOGS)];
         let environment = read(&required).unwrap();
         assert_eq!(environment.store.to_string(), "s3://bucket/prefix");
-        assert!(environment.identity && environment.queue.is_none() && environment.pull_secrets.is_empty());
+        assert!(
+            environment.identity
+                && environment.queue.is_none()
+                && environment.pull_secrets.is_empty()
+        );
         assert_eq!((environment.side_by_side, environment.resolves), (2, 64));
         assert_eq!(environment.metrics, MetricsLevel::Alarms);
         for (memory, side_by_side) in [("511", 1), ("512", 2)] {
@@ -200,7 +213,11 @@ mod tests {
 
     #[test]
     fn catalogs_object_keeps_its_whole_key() {
-        let environment = read(&[("STORE", "s3://bucket"), ("CATALOGS", "s3://conf/a b//c.yaml")]).unwrap();
+        let environment = read(&[
+            ("STORE", "s3://bucket"),
+            ("CATALOGS", "s3://conf/a b//c.yaml"),
+        ])
+        .unwrap();
         let ConfigLocation::Object { bucket, key } = environment.catalogs else {
             panic!("{environment:?}");
         };
@@ -221,8 +238,13 @@ mod tests {
             ("METRICS", "all"),
         ])
         .unwrap_err();
-        let variables = "QUEUE_URL IDENTITY PUBLISH_PRIVATE SIDE_BY_SIDE RESOLVES METRICS".split(' ');
-        for part in variables.chain(["STORE: ", "catalog A, name: ", "catalog b: the source dir:/x"]) {
+        let variables =
+            "QUEUE_URL IDENTITY PUBLISH_PRIVATE SIDE_BY_SIDE RESOLVES METRICS".split(' ');
+        for part in variables.chain([
+            "STORE: ",
+            "catalog A, name: ",
+            "catalog b: the source dir:/x",
+        ]) {
             assert!(problems.contains(part), "{part} is not in {problems}");
         }
         let problems = read(&[("STORE", " ")]).unwrap_err();

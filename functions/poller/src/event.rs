@@ -1,4 +1,5 @@
-//! Events that the function accepts, and its answer. Events are distinguished by their shape, since Lambda adds no type to them.
+//! Events that the function accepts, and its answer. Events are distinguished by their shape, since
+//! Lambda adds no type to them.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -33,7 +34,8 @@ pub struct QueueRecord {
     pub catalog: Result<CatalogName, String>,
 }
 
-/// Event that an operator sends. Unknown fields are refused, so that a misspelt option does not go unnoticed.
+/// Event that an operator sends. Unknown fields are refused, so that a misspelt option does not go
+/// unnoticed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ManualEvent {
@@ -41,11 +43,13 @@ pub struct ManualEvent {
     pub action: ManualAction,
     /// Catalogs to work on. Default: all. Must be empty for `gc`, and exactly one for `rollback`.
     pub catalogs: Vec<CatalogName>,
-    /// For a poll: pulls although the digest is known, and publishes although packages are gone. Default: false.
+    /// For a poll: pulls although the digest is known, and publishes although packages are gone.
+    /// Default: false.
     pub force: bool,
     /// For a rollback: the content hash, or its first digits.
     pub content_hash: Option<String>,
-    /// For a rollback: publishes content that was not verified under the current policy of the source. Default: false.
+    /// For a rollback: publishes content that was not verified under the current policy of the
+    /// source. Default: false.
     pub unverified: bool,
     /// For garbage collection: writes nothing, and reports what would be condemned. Default: false.
     pub dry_run: bool,
@@ -103,22 +107,29 @@ impl ManualEvent {
         use ManualAction::{Check, Gc, Poll, Rollback};
         match (self.action, &self.content_hash) {
             (Rollback, None) => Err("a rollback needs a contentHash"),
-            (Rollback, _) if self.catalogs.len() != 1 => Err("a rollback needs exactly one catalog"),
+            (Rollback, _) if self.catalogs.len() != 1 => {
+                Err("a rollback needs exactly one catalog")
+            }
             (Poll | Check | Gc, Some(_)) => Err("contentHash is only for a rollback"),
             (Poll | Check | Gc, _) if self.unverified => Err("unverified is only for a rollback"),
             (Rollback | Check | Gc, _) if self.force => Err("force is only for a poll"),
             // An object may be deleted only if no catalog at all names it.
-            (Gc, _) if !self.catalogs.is_empty() => Err("gc takes no catalogs, because catalogs share objects"),
+            (Gc, _) if !self.catalogs.is_empty() => {
+                Err("gc takes no catalogs, because catalogs share objects")
+            }
             (Poll | Rollback | Check, _) if self.dry_run => Err("dryRun is only for gc"),
             _ => Ok(()),
         }
     }
 }
 
-/// Returns true for the events of EventBridge rules and of EventBridge Scheduler (Amazon EventBridge User Guide, "Scheduled
-/// events").
+/// Returns true for the events of EventBridge rules and of EventBridge Scheduler (Amazon
+/// EventBridge User Guide, "Scheduled events").
 fn is_scheduled(event: &Value) -> bool {
-    let is_own = matches!(event["source"].as_str(), Some("aws.events" | "aws.scheduler"));
+    let is_own = matches!(
+        event["source"].as_str(),
+        Some("aws.events" | "aws.scheduler")
+    );
     is_own && event["detail-type"] == "Scheduled Event"
 }
 
@@ -129,7 +140,11 @@ fn read_queue(event: Value) -> Result<PollerEvent, UnknownEvent> {
     if !event.records.iter().all(is_sqs) {
         return Err(unknown("its records are not those of an SQS queue"));
     }
-    let records: Option<_> = event.records.into_iter().map(QueueRecord::from_message).collect();
+    let records: Option<_> = event
+        .records
+        .into_iter()
+        .map(QueueRecord::from_message)
+        .collect();
     records
         .map(PollerEvent::Queue)
         .ok_or_else(|| unknown("a record has no messageId"))
@@ -138,11 +153,14 @@ fn read_queue(event: Value) -> Result<PollerEvent, UnknownEvent> {
 impl QueueRecord {
     /// Reads a message. Returns `None` if it has no identifier.
     fn from_message(message: SqsMessage) -> Option<Self> {
-        let body: Result<CatalogMessage, _> = serde_json::from_str(&message.body.unwrap_or_default());
+        let body: Result<CatalogMessage, _> =
+            serde_json::from_str(&message.body.unwrap_or_default());
         Some(Self {
             id: message.message_id?,
             // Kept as a value: one wrong body must not fail the other messages of the batch.
-            catalog: body.map(|body| body.catalog).map_err(|error| error.to_string()),
+            catalog: body
+                .map(|body| body.catalog)
+                .map_err(|error| error.to_string()),
         })
     }
 }
@@ -151,11 +169,13 @@ fn unknown(cause: impl fmt::Display) -> UnknownEvent {
     UnknownEvent(cause.to_string())
 }
 
-/// Answer to a schedule event, or to a manual event other than `gc`. Its JSON is a contract with the callers.
+/// Answer to a schedule event, or to a manual event other than `gc`. Its JSON is a contract with
+/// the callers.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PollerAnswer {
-    /// Report of each catalog that was polled or rolled back, in the form of `catalog-mirror poll --json`.
+    /// Report of each catalog that was polled or rolled back, in the form of
+    /// `catalog-mirror poll --json`.
     pub reports: Vec<Report>,
     /// Number of reports by outcome, such as `published`.
     pub counts: BTreeMap<&'static str, usize>,
@@ -165,7 +185,8 @@ pub struct PollerAnswer {
     pub left: Vec<CatalogName>,
     /// Catalogs whose interval is not over. Only for schedule events.
     pub not_due: Vec<CatalogName>,
-    /// Results of the action `check`, in the form of `catalog-mirror verify --json`; left out of the JSON if there are none.
+    /// Results of the action `check`, in the form of `catalog-mirror verify --json`; left out of
+    /// the JSON if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<Verification>,
 }

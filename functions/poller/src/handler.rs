@@ -22,12 +22,14 @@ struct Function {
     poller: OnceCell<Poller>,
 }
 
-/// Answers events until Lambda ends the process. Without an environment each event fails with its problems, since Lambda shows
-/// them to the caller.
+/// Answers events until Lambda ends the process. Without an environment each event fails with its
+/// problems, since Lambda shows them to the caller.
 ///
 /// # Errors
 /// If Lambda's runtime API fails.
-pub async fn serve(environment: Result<Environment, ConfigProblems>) -> Result<(), lambda_runtime::Error> {
+pub async fn serve(
+    environment: Result<Environment, ConfigProblems>,
+) -> Result<(), lambda_runtime::Error> {
     let function = Arc::new(Function {
         environment: environment.map(Arc::new),
         // Connected by the first event: every millisecond before it is part of the cold start.
@@ -38,7 +40,9 @@ pub async fn serve(environment: Result<Environment, ConfigProblems>) -> Result<(
         let span = tracing::error_span!("invocation", request_id = event.context.request_id);
         let function = function.clone();
         // Boxed, because the state of a whole invocation is large, and so is its type.
-        async move { function.answer(event).await }.instrument(span).boxed()
+        async move { function.answer(event).await }
+            .instrument(span)
+            .boxed()
     });
     Runtime::new(handler).run().await
 }
@@ -65,7 +69,8 @@ impl Function {
     }
 }
 
-/// Connects the poller with AWS. All clients share one SDK configuration, and with it connections and credentials.
+/// Connects the poller with AWS. All clients share one SDK configuration, and with it connections
+/// and credentials.
 async fn connect(environment: Arc<Environment>) -> anyhow::Result<Poller> {
     let settings = S3Settings {
         proxy_of: Some(source::proxy_of_environment),
@@ -80,5 +85,9 @@ async fn connect(environment: Arc<Environment>) -> anyhow::Result<Poller> {
         checked.context("the store does not support several writers")?;
     }
     let services = Aws::new(sdk, settings.path_style);
-    Ok(Poller::new(environment, Arc::new(store), Arc::new(services)))
+    Ok(Poller::new(
+        environment,
+        Arc::new(store),
+        Arc::new(services),
+    ))
 }

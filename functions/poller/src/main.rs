@@ -4,8 +4,8 @@ use std::{env, process::ExitCode};
 
 use poller::Environment;
 
-/// Maximum number of threads for blocking work. Two catalogs, each with three layers that are scanned at a time, and their
-/// writes need no more. Every thread that a burst starts keeps memory.
+/// Maximum number of threads for blocking work. Two catalogs, each with three layers that are
+/// scanned at a time, and their writes need no more. Every thread that a burst starts keeps memory.
 const BLOCKING_THREADS: usize = 24;
 
 fn main() -> ExitCode {

@@ -1,8 +1,8 @@
-//! Metrics in CloudWatch's embedded metric format: lines of JSON on standard output, which need no call and no permission
-//! (Amazon CloudWatch User Guide, "Specification: Embedded metric format").
+//! Metrics in CloudWatch's embedded metric format: lines of JSON on standard output, which need no
+//! call and no permission (Amazon CloudWatch User Guide, "Specification: Embedded metric format").
 //!
-//! Each metric costs money, so only those in [`ALARMS`] are written by default. The values of the others are fields of the same lines,
-//! which a query of the logs finds.
+//! Each metric costs money, so only those in [`ALARMS`] are written by default. The values of the
+//! others are fields of the same lines, which a query of the logs finds.
 //!
 //! | metric | unit | written |
 //! |---|---|---|
@@ -42,7 +42,9 @@ const ALARMS: [&str; 5] = [
 pub(crate) fn write(level: MetricsLevel, candidates: &[Candidate], reports: &[Report]) {
     let now = SystemTime::now();
     let lines = candidates.iter().filter_map(|candidate| {
-        let report = reports.iter().find(|report| report.catalog == *candidate.name());
+        let report = reports
+            .iter()
+            .find(|report| report.catalog == *candidate.name());
         line(
             level,
             candidate.name(),
@@ -53,7 +55,8 @@ pub(crate) fn write(level: MetricsLevel, candidates: &[Candidate], reports: &[Re
     print(lines);
 }
 
-/// Writes the result of one run of garbage collection. Has no dimension, because catalogs share objects.
+/// Writes the result of one run of garbage collection. Has no dimension, because catalogs share
+/// objects.
 pub(crate) fn write_collection(level: MetricsLevel, collected: &anyhow::Result<GcReport>) {
     let unreadable = match collected {
         Ok(report) => report.unreadable.len(),
@@ -61,21 +64,36 @@ pub(crate) fn write_collection(level: MetricsLevel, collected: &anyhow::Result<G
             .downcast_ref()
             .map_or(0, |error: &GcError| error.unreadable().len()),
     };
-    print(collection(level, collected.as_ref().ok(), unreadable as u64, SystemTime::now()).into_iter());
+    print(
+        collection(
+            level,
+            collected.as_ref().ok(),
+            unreadable as u64,
+            SystemTime::now(),
+        )
+        .into_iter(),
+    );
 }
 
 fn print(mut lines: impl Iterator<Item = Value>) {
-    // Not through the logs: those add fields and levels, and CloudWatch reads only whole lines in its own format.
+    // Not through the logs: those add fields and levels, and CloudWatch reads only whole lines in
+    // its own format.
     let mut output = io::stdout().lock();
     if let Err(error) = lines.try_for_each(|line| writeln!(output, "{line}")) {
         tracing::warn!(%error, "cannot write the metrics");
     }
 }
 
-fn line(level: MetricsLevel, catalog: &CatalogName, values: &[Metric], now: SystemTime) -> Option<Value> {
+fn line(
+    level: MetricsLevel,
+    catalog: &CatalogName,
+    values: &[Metric],
+    now: SystemTime,
+) -> Option<Value> {
     let dimensions = match level {
         MetricsLevel::Alarms | MetricsLevel::Off => json!([[]]),
-        // The empty set adds the total of all catalogs; the maximum of its ages is that of the worst catalog.
+        // The empty set adds the total of all catalogs; the maximum of its ages is that of the
+        // worst catalog.
         MetricsLevel::Catalog => json!([["Catalog"], []]),
     };
     let mut line = embedded(level, &dimensions, values, now)?;
@@ -85,7 +103,12 @@ fn line(level: MetricsLevel, catalog: &CatalogName, values: &[Metric], now: Syst
 }
 
 /// Returns the line of one run, whose report is `None` if it failed.
-fn collection(level: MetricsLevel, collected: Option<&GcReport>, unreadable: u64, now: SystemTime) -> Option<Value> {
+fn collection(
+    level: MetricsLevel,
+    collected: Option<&GcReport>,
+    unreadable: u64,
+    now: SystemTime,
+) -> Option<Value> {
     // Written as 0 too, because an alarm ends only when it gets a value.
     let mut values = vec![
         ("FailedCollections", "Count", u64::from(collected.is_none())),
@@ -116,7 +139,12 @@ fn state_number(state: &str) -> u64 {
 type Metric = (&'static str, &'static str, u64);
 
 /// Returns a line with all values; `None` if none of them is a metric of this level.
-fn embedded(level: MetricsLevel, dimensions: &Value, values: &[Metric], now: SystemTime) -> Option<Value> {
+fn embedded(
+    level: MetricsLevel,
+    dimensions: &Value,
+    values: &[Metric],
+    now: SystemTime,
+) -> Option<Value> {
     let is_written = |name| match level {
         MetricsLevel::Alarms => ALARMS.contains(name),
         MetricsLevel::Catalog => true,
@@ -129,7 +157,10 @@ fn embedded(level: MetricsLevel, dimensions: &Value, values: &[Metric], now: Sys
     if metrics.is_empty() {
         return None;
     }
-    let timestamp = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    let timestamp = now
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_millis();
     let directive = json!({"Namespace": NAMESPACE, "Dimensions": dimensions, "Metrics": metrics});
     let mut line = json!({"_aws": {"Timestamp": timestamp, "CloudWatchMetrics": [directive]}});
     for (name, _, value) in values {
@@ -148,7 +179,11 @@ fn values(report: Option<&Report>, mut age: Option<Duration>) -> Vec<Metric> {
         }
         values.push(("SuccessfulPolls", "Count", u64::from(is_success)));
         values.push(("FailedPolls", "Count", u64::from(!is_success)));
-        values.push(("FailedForGood", "Count", u64::from(report.failed_for_good())));
+        values.push((
+            "FailedForGood",
+            "Count",
+            u64::from(report.failed_for_good()),
+        ));
         let is_published = report.outcome == Outcome::Published;
         values.push(("Publications", "Count", u64::from(is_published)));
     }
@@ -180,17 +215,21 @@ mod tests {
 
     /// Returns the description of these metrics, given by their names and units.
     fn described(dimensions: &Value, metrics: &str) -> Value {
-        let pairs = metrics.split(", ").map(|metric| metric.split_once(' ').unwrap());
-        let metrics: Value = pairs.map(|(name, unit)| json!({"Name": name, "Unit": unit})).collect();
-        let directive = json!({"Namespace": "CatalogMirror", "Dimensions": dimensions, "Metrics": metrics});
+        let pairs = metrics
+            .split(", ")
+            .map(|metric| metric.split_once(' ').unwrap());
+        let metrics: Value = pairs
+            .map(|(name, unit)| json!({"Name": name, "Unit": unit}))
+            .collect();
+        let directive =
+            json!({"Namespace": "CatalogMirror", "Dimensions": dimensions, "Metrics": metrics});
         json!({"Timestamp": NOW, "CloudWatchMetrics": [directive]})
     }
 
     #[test]
     fn line_of_a_catalog_is_in_the_embedded_metric_format() {
         let line = measured(MetricsLevel::Catalog, Some(Outcome::Published), Some(7));
-        let names =
-            "SuccessfulPolls Count, FailedPolls Count, FailedForGood Count, Publications Count, LastSuccessAge Seconds";
+        let names = "SuccessfulPolls Count, FailedPolls Count, FailedForGood Count, Publications Count, LastSuccessAge Seconds";
         let expected = json!({
             "_aws": described(&json!([["Catalog"], []]), names), "Catalog": "a",
             "SuccessfulPolls": 1, "FailedPolls": 0, "FailedForGood": 0, "Publications": 1, "LastSuccessAge": 0,
@@ -219,7 +258,10 @@ mod tests {
             "FailedCollections": 0, "UnreadableStates": 3, "GcState": 2, "GcStateAge": 60, "CondemnedObjects": 0,
             "DeletedObjects": 3, "DeletedBytes": 1000, "LeftObjects": 2,
         });
-        assert_eq!(line(MetricsLevel::Catalog, Some(&report)).as_ref(), Some(&expected));
+        assert_eq!(
+            line(MetricsLevel::Catalog, Some(&report)).as_ref(),
+            Some(&expected)
+        );
         let names = "FailedCollections Count, GcState None, GcStateAge Seconds";
         expected["_aws"] = described(&json!([[]]), names);
         assert_eq!(line(MetricsLevel::Alarms, Some(&report)), Some(expected));
@@ -235,6 +277,9 @@ mod tests {
     fn line_without_metrics_is_not_written() {
         assert_eq!(measured(MetricsLevel::Alarms, None, Some(7)), None);
         assert_eq!(measured(MetricsLevel::Catalog, None, None), None);
-        assert_eq!(measured(MetricsLevel::Off, Some(Outcome::Published), Some(1)), None);
+        assert_eq!(
+            measured(MetricsLevel::Off, Some(Outcome::Published), Some(1)),
+            None
+        );
     }
 }

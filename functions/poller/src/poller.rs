@@ -20,11 +20,12 @@ use crate::round::{Candidate, side_by_side, take_followers};
 use crate::secrets::PullSecrets;
 use crate::site::Site;
 use crate::{
-    CatalogMessage, Deadline, Environment, ManualAction, ManualEvent, PollerAnswer, PollerEvent, QueueRecord, Services,
-    metrics, queue,
+    CatalogMessage, Deadline, Environment, ManualAction, ManualEvent, PollerAnswer, PollerEvent,
+    QueueRecord, Services, metrics, queue,
 };
 
-/// Time that must be left to start the check of one catalog. Reading the objects of a catalog rarely takes less.
+/// Time that must be left to start the check of one catalog. Reading the objects of a catalog
+/// rarely takes less.
 const CHECK_MIN: Duration = Duration::from_secs(1);
 
 /// Function with its caches, which last from one event to the next.
@@ -39,7 +40,11 @@ pub struct Poller {
 
 impl Poller {
     /// Creates a poller that publishes to `store`. Sends no request before the first event.
-    pub fn new(environment: Arc<Environment>, store: Arc<dyn Store>, services: Arc<dyn Services>) -> Self {
+    pub fn new(
+        environment: Arc<Environment>,
+        store: Arc<dyn Store>,
+        services: Arc<dyn Services>,
+    ) -> Self {
         Self {
             secrets: PullSecrets::default(),
             site: Mutex::default(),
@@ -49,11 +54,12 @@ impl Poller {
         }
     }
 
-    /// Carries out an event, and returns the answer to it. A catalog that fails is reported in the answer.
+    /// Carries out an event, and returns the answer to it. A catalog that fails is reported in the
+    /// answer.
     ///
     /// # Errors
-    /// If the event, the configuration or the pull secrets cannot be used, if every poll of a schedule event failed, or if a
-    /// check or garbage collection cannot read the store.
+    /// If the event, the configuration or the pull secrets cannot be used, if every poll of a
+    /// schedule event failed, or if a check or garbage collection cannot read the store.
     pub async fn handle(&self, event: Value, deadline: Deadline) -> anyhow::Result<Value> {
         let event = PollerEvent::from_value(event)?;
         let kind: &str = (&event).into();
@@ -62,9 +68,12 @@ impl Poller {
     }
 
     async fn run(&self, event: PollerEvent, deadline: Deadline) -> anyhow::Result<Value> {
-        let refresh = self.secrets.refresh(&self.environment.pull_secrets, &*self.services);
+        let refresh = self
+            .secrets
+            .refresh(&self.environment.pull_secrets, &*self.services);
         let (site, secrets) = tokio::join!(self.site(), refresh);
-        // The problems of the configuration first: they say more than a secret that it may not even need.
+        // The problems of the configuration first: they say more than a secret that it may not even
+        // need.
         let site = site?;
         secrets?;
         let invocation = Invocation {
@@ -74,7 +83,11 @@ impl Poller {
         };
         // Boxed, because the state of each branch is large.
         match event {
-            PollerEvent::Schedule => invocation.schedule().boxed().await.map(|answer| json!(answer)),
+            PollerEvent::Schedule => invocation
+                .schedule()
+                .boxed()
+                .await
+                .map(|answer| json!(answer)),
             PollerEvent::Queue(records) => Ok(json!(invocation.queue(&records).boxed().await)),
             PollerEvent::Manual(manual) => invocation.manual(manual).boxed().await,
         }
@@ -94,16 +107,20 @@ impl<'a> Invocation<'a> {
         let all = self.read(self.site.catalogs.clone()).await;
         let now = SystemTime::now();
         let (due, not_due) = all.iter().partition(|candidate| candidate.is_due(now));
-        let answer = self.poll(due, not_due, self.poller.environment.queue.as_deref()).await;
+        let answer = self
+            .poll(due, not_due, self.poller.environment.queue.as_deref())
+            .await;
         metrics::write(self.poller.environment.metrics, &all, &answer.reports);
         let mut reports = answer.reports.iter();
         let failed = reports.find_map(|report| Some((&report.catalog, report.error_text()?)));
         match failed {
-            // An error, so that the function's own alarms notice it. One failing source among many is not: its status and
-            // metrics have it, and the others are fine.
+            // An error, so that the function's own alarms notice it. One failing source among many
+            // is not: its status and metrics have it, and the others are fine.
             Some((catalog, error)) if answer.is_hopeless() => {
                 let polled = answer.reports.len();
-                anyhow::bail!("none of {polled} catalogs could be polled, such as {catalog}: {error}")
+                anyhow::bail!(
+                    "none of {polled} catalogs could be polled, such as {catalog}: {error}"
+                )
             }
             _ => Ok(answer),
         }
@@ -146,16 +163,25 @@ impl<'a> Invocation<'a> {
             .filter(|catalog| named.contains(&catalog.name));
         let candidates = self.read(known.cloned().collect()).await;
         let result = self.pull(candidates.iter().collect(), false).await;
-        // What is refused or failed for good is not delivered again: the same image would end the same way, and `status.json`
-        // has the reason.
-        let is_retried = |report: &&Report| report.outcome == Outcome::Failed && !report.failed_for_good();
+        // What is refused or failed for good is not delivered again: the same image would end the
+        // same way, and `status.json` has the reason.
+        let is_retried =
+            |report: &&Report| report.outcome == Outcome::Failed && !report.failed_for_good();
         let failed = result.reports.iter().filter(is_retried);
         let left = result.left.iter().map(|candidate| candidate.name());
-        let unfinished: BTreeSet<&CatalogName> = failed.map(|report| &report.catalog).chain(left).collect();
+        let unfinished: BTreeSet<&CatalogName> =
+            failed.map(|report| &report.catalog).chain(left).collect();
         self.finish(&result.reports).await;
-        metrics::write(self.poller.environment.metrics, &candidates, &result.reports);
+        metrics::write(
+            self.poller.environment.metrics,
+            &candidates,
+            &result.reports,
+        );
         let mut answer = SqsBatchResponse::default();
-        for record in records.iter().filter(|record| self.is_unfinished(record, &unfinished)) {
+        for record in records
+            .iter()
+            .filter(|record| self.is_unfinished(record, &unfinished))
+        {
             answer.add_failure(record.id.clone());
         }
         answer
@@ -165,26 +191,45 @@ impl<'a> Invocation<'a> {
         match &record.catalog {
             Ok(catalog) => {
                 // Counts as done, since another delivery would not find it either.
-                if !self.site.catalogs.iter().any(|known| known.name == *catalog) {
+                if !self
+                    .site
+                    .catalogs
+                    .iter()
+                    .any(|known| known.name == *catalog)
+                {
                     tracing::warn!(%catalog, message = record.id, "dropped the message of a catalog that is not configured");
                 }
                 unfinished.contains(catalog)
             }
-            // Fails until the queue moves it to its dead-letter queue, where an operator can see it.
+            // Fails until the queue moves it to its dead-letter queue, where an operator can see
+            // it.
             Err(error) => {
-                tracing::error!(message = record.id, error, "cannot read the body of a queue message");
+                tracing::error!(
+                    message = record.id,
+                    error,
+                    "cannot read the body of a queue message"
+                );
                 true
             }
         }
     }
 
-    /// Checks the catalogs, and then either pulls the changed ones or sends them to the queue. Compositions come after their
-    /// inputs; those that are not due are polled too if an input was published.
-    async fn poll(self, due: Vec<&Candidate>, mut not_due: Vec<&Candidate>, queue: Option<&str>) -> PollerAnswer {
+    /// Checks the catalogs, and then either pulls the changed ones or sends them to the queue.
+    /// Compositions come after their inputs; those that are not due are polled too if an input was
+    /// published.
+    async fn poll(
+        self,
+        due: Vec<&Candidate>,
+        mut not_due: Vec<&Candidate>,
+        queue: Option<&str>,
+    ) -> PollerAnswer {
         let order = PollOrder::new(&self.site.catalogs);
         let mut levels: BTreeMap<usize, Vec<&Candidate>> = BTreeMap::new();
         for candidate in due {
-            levels.entry(order.level(candidate.name())).or_default().push(candidate);
+            levels
+                .entry(order.level(candidate.name()))
+                .or_default()
+                .push(candidate);
         }
         let (mut reports, mut left, mut messages) = (Vec::new(), Vec::new(), Vec::new());
         while let Some((_, candidates)) = levels.pop_first() {
@@ -197,10 +242,17 @@ impl<'a> Invocation<'a> {
                     digest,
                 }));
             } else {
-                let changed = checked.changed.iter().map(|(candidate, _)| *candidate).collect();
+                let changed = checked
+                    .changed
+                    .iter()
+                    .map(|(candidate, _)| *candidate)
+                    .collect();
                 let pulled = self.pull(changed, false).await;
                 for candidate in take_followers(&mut not_due, &order, &pulled.reports) {
-                    levels.entry(order.level(candidate.name())).or_default().push(candidate);
+                    levels
+                        .entry(order.level(candidate.name()))
+                        .or_default()
+                        .push(candidate);
                 }
                 reports.extend(pulled.reports);
                 left.extend(names(&pulled.left));
@@ -212,7 +264,9 @@ impl<'a> Invocation<'a> {
             None => Vec::new(),
         };
         let queued = messages.into_iter().map(|message| message.catalog);
-        let queued = queued.filter(|catalog| !refused.contains(catalog)).collect();
+        let queued = queued
+            .filter(|catalog| !refused.contains(catalog))
+            .collect();
         left.extend(refused);
         PollerAnswer {
             queued,
@@ -240,15 +294,21 @@ impl<'a> Invocation<'a> {
         }
     }
 
-    /// Sends notifications. Sends each composition of a published catalog to the queue, if there is one: without a queue, and if the
-    /// queue refuses, the interval of the composition applies. Expires the pull secrets if a registry refused a login.
+    /// Sends notifications. Sends each composition of a published catalog to the queue, if there is
+    /// one: without a queue, and if the queue refuses, the interval of the composition applies.
+    /// Expires the pull secrets if a registry refused a login.
     async fn finish(self, reports: &[Report]) {
         self.notify(reports).await;
         if let Some(queue) = &self.poller.environment.queue {
             let messages = queue::followers(&PollOrder::new(&self.site.catalogs), reports);
             queue::send(&*self.poller.services, queue, &messages).await;
         }
-        let is_refused = |report: &Report| report.error.as_ref().is_some_and(publish::PollError::is_refused_login);
+        let is_refused = |report: &Report| {
+            report
+                .error
+                .as_ref()
+                .is_some_and(publish::PollError::is_refused_login)
+        };
         if reports.iter().any(is_refused) {
             self.poller.secrets.expire();
         }
@@ -262,7 +322,8 @@ impl<'a> Invocation<'a> {
             ..RollbackOptions::default()
         };
         let mut reports = Vec::new();
-        // Also for a catalog that is not configured: what is stored can be published again without its source.
+        // Also for a catalog that is not configured: what is stored can be published again without
+        // its source.
         for catalog in &manual.catalogs {
             reports.push(upkeep::rollback(&self.poller.store, catalog, &options).await);
         }
@@ -286,7 +347,10 @@ impl<'a> Invocation<'a> {
             let found = found?;
             if !found.findings.is_empty() {
                 let _entered = span.enter();
-                tracing::error!(findings = found.findings.len(), "found damaged objects in the store");
+                tracing::error!(
+                    findings = found.findings.len(),
+                    "found damaged objects in the store"
+                );
             }
             answer.checks.push(found);
         }
@@ -302,7 +366,8 @@ impl<'a> Invocation<'a> {
             dry_run,
             ..GcOptions::default()
         };
-        // The limit of the deletes does not bound a single request: a store that hangs would use up the invocation.
+        // The limit of the deletes does not bound a single request: a store that hangs would use up
+        // the invocation.
         let ended = timeout(left, upkeep::gc(&*self.poller.store, &options)).await;
         let collected = ended
             .context("the store did not answer until the time was over")
@@ -316,7 +381,12 @@ impl<'a> Invocation<'a> {
 
     /// Returns the configured catalogs with these names, or all of them if there are no names.
     fn chosen(self, names: &[CatalogName]) -> anyhow::Result<Vec<Catalog>> {
-        let known: BTreeSet<&CatalogName> = self.site.catalogs.iter().map(|catalog| &catalog.name).collect();
+        let known: BTreeSet<&CatalogName> = self
+            .site
+            .catalogs
+            .iter()
+            .map(|catalog| &catalog.name)
+            .collect();
         let unknown = names.iter().filter(|name| !known.contains(name));
         let unknown: Vec<&str> = unknown.map(CatalogName::as_str).collect();
         anyhow::ensure!(unknown.is_empty(), "not configured: {}", unknown.join(", "));
@@ -336,5 +406,8 @@ impl<'a> Invocation<'a> {
 }
 
 fn names(candidates: &[&Candidate]) -> Vec<CatalogName> {
-    candidates.iter().map(|candidate| candidate.name().clone()).collect()
+    candidates
+        .iter()
+        .map(|candidate| candidate.name().clone())
+        .collect()
 }

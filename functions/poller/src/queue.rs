@@ -11,18 +11,20 @@ use crate::Services;
 
 /// Maximum number of messages in one request (Amazon SQS API reference, `SendMessageBatch`).
 const BATCH: usize = 10;
-/// Maximum number of attempts for one message. The next schedule event sends the rest, since those catalogs are still
-/// changed then.
+/// Maximum number of attempts for one message. The next schedule event sends the rest, since those
+/// catalogs are still changed then.
 const ATTEMPTS: u32 = 3;
 /// Wait before the second attempt; it doubles with each further one.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Message of the queue: a changed catalog, or a composition of one, that another invocation should publish.
+/// Message of the queue: a changed catalog, or a composition of one, that another invocation should
+/// publish.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CatalogMessage {
     /// Name of the catalog whose source has changed, or an input of it.
     pub catalog: CatalogName,
-    /// Digest that its tag had, or `NAME@CONTENT-HASH` of the input. Informational: the source is resolved again before the pull.
+    /// Digest that its tag had, or `NAME@CONTENT-HASH` of the input. Informational: the source is
+    /// resolved again before the pull.
     #[serde(default)]
     pub digest: String,
 }
@@ -32,8 +34,9 @@ pub struct CatalogMessage {
 const GROUP_MAX: usize = 128;
 
 impl CatalogMessage {
-    /// Returns the message group: the catalog's name, or its hash if it is too long. SQS delivers the messages of a group one
-    /// after the other, so a catalog is never pulled twice at the same time.
+    /// Returns the message group: the catalog's name, or its hash if it is too long. SQS delivers
+    /// the messages of a group one after the other, so a catalog is never pulled twice at the same
+    /// time.
     pub fn group(&self) -> String {
         if self.catalog.as_str().len() <= GROUP_MAX {
             return self.catalog.to_string();
@@ -41,17 +44,21 @@ impl CatalogMessage {
         Sha256::of(self.catalog.as_str().as_bytes()).to_string()
     }
 
-    /// Returns the deduplication id, equal for the same digest of the same catalog. A FIFO queue accepts it once in five
-    /// minutes.
+    /// Returns the deduplication id, equal for the same digest of the same catalog. A FIFO queue
+    /// accepts it once in five minutes.
     pub fn deduplication(&self) -> String {
         // A space is in no name and no digest, so different pairs give different texts.
         Sha256::of(format!("{} {}", self.catalog, self.digest).as_bytes()).to_string()
     }
 }
 
-/// Sends the messages in batches. Sends refused ones again, at most [`ATTEMPTS`] times in all. Returns the catalogs of those that the
-/// queue refused in every attempt.
-pub(crate) async fn send(services: &dyn Services, queue: &str, messages: &[CatalogMessage]) -> Vec<CatalogName> {
+/// Sends the messages in batches. Sends refused ones again, at most [`ATTEMPTS`] times in all.
+/// Returns the catalogs of those that the queue refused in every attempt.
+pub(crate) async fn send(
+    services: &dyn Services,
+    queue: &str,
+    messages: &[CatalogMessage],
+) -> Vec<CatalogName> {
     let mut refused = Vec::new();
     // One batch after the other: a throttled queue would refuse more if they came at once.
     for batch in messages.chunks(BATCH) {
@@ -61,13 +68,22 @@ pub(crate) async fn send(services: &dyn Services, queue: &str, messages: &[Catal
 }
 
 /// Returns the messages that were refused in the last attempt.
-async fn send_batch(services: &dyn Services, queue: &str, mut batch: Vec<CatalogMessage>) -> Vec<CatalogMessage> {
+async fn send_batch(
+    services: &dyn Services,
+    queue: &str,
+    mut batch: Vec<CatalogMessage>,
+) -> Vec<CatalogMessage> {
     for attempt in 0..ATTEMPTS {
         if attempt > 0 {
             tokio::time::sleep(PAUSE * 2_u32.pow(attempt - 1)).await;
         }
         match services.send(queue, &batch).await {
-            Ok(refused) => batch = refused.into_iter().filter_map(|at| batch.get(at).cloned()).collect(),
+            Ok(refused) => {
+                batch = refused
+                    .into_iter()
+                    .filter_map(|at| batch.get(at).cloned())
+                    .collect()
+            }
             Err(error) => tracing::warn!(
                 attempt,
                 messages = batch.len(),
@@ -79,7 +95,10 @@ async fn send_batch(services: &dyn Services, queue: &str, mut batch: Vec<Catalog
             return batch;
         }
     }
-    tracing::error!(messages = batch.len(), "gave up sending messages to the queue");
+    tracing::error!(
+        messages = batch.len(),
+        "gave up sending messages to the queue"
+    );
     batch
 }
 
@@ -87,12 +106,21 @@ async fn send_batch(services: &dyn Services, queue: &str, mut batch: Vec<Catalog
 pub(crate) fn followers(order: &PollOrder, reports: &[Report]) -> Vec<CatalogMessage> {
     let is_polled = |name: &CatalogName| reports.iter().any(|report| report.catalog == *name);
     let mut messages = Vec::new();
-    for report in reports.iter().filter(|report| report.outcome == Outcome::Published) {
-        let revision = report.content_hash.map(|hash| hash.to_string()).unwrap_or_default();
-        let followers = order.followers(&report.catalog).filter(|name| !is_polled(name));
+    for report in reports
+        .iter()
+        .filter(|report| report.outcome == Outcome::Published)
+    {
+        let revision = report
+            .content_hash
+            .map(|hash| hash.to_string())
+            .unwrap_or_default();
+        let followers = order
+            .followers(&report.catalog)
+            .filter(|name| !is_polled(name));
         messages.extend(followers.map(|name| CatalogMessage {
             catalog: name.clone(),
-            // Another content of the input is another message, also within the five minutes of a FIFO queue.
+            // Another content of the input is another message, also within the five minutes of a
+            // FIFO queue.
             digest: format!("{}@{revision}", report.catalog),
         }));
     }

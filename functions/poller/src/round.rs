@@ -1,5 +1,5 @@
-//! Checks and pulls catalogs concurrently, within the time of the invocation: which of them are due, in which order, and the time that
-//! each of them gets.
+//! Checks and pulls catalogs concurrently, within the time of the invocation: which of them are
+//! due, in which order, and the time that each of them gets.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
@@ -7,14 +7,16 @@ use std::time::{Duration, SystemTime};
 use futures_util::{StreamExt, future::join_all, stream};
 use model::text::chain;
 use model::{CatalogName, Key, Outcome, Status};
-use publish::{Catalog, LastPoll, Mirror, PollOptions, PollOrder, PollTimes, Report, UpdateCheck, due};
+use publish::{
+    Catalog, LastPoll, Mirror, PollOptions, PollOrder, PollTimes, Report, UpdateCheck, due,
+};
 use store::{Store, StoreExt};
 use tokio::time::timeout;
 
 use crate::poller::Invocation;
 
-/// Time that must be left to start a check for an update. A check is one small request to the registry and two to S3, and
-/// usually takes 0.1 s.
+/// Time that must be left to start a check for an update. A check is one small request to the
+/// registry and two to S3, and usually takes 0.1 s.
 const CHECK_MIN: Duration = Duration::from_secs(1);
 
 /// Catalogs of a round, by result.
@@ -29,11 +31,18 @@ pub(crate) struct RoundResult<'a> {
 
 impl<'a> Invocation<'a> {
     /// Checks each catalog for an update. Ends the poll of those that need no pull.
-    pub(crate) async fn check_for_updates(self, mut candidates: Vec<&'a Candidate>) -> RoundResult<'a> {
+    pub(crate) async fn check_for_updates(
+        self,
+        mut candidates: Vec<&'a Candidate>,
+    ) -> RoundResult<'a> {
         candidates.sort_by_key(|candidate| candidate.last_poll());
-        let checks = candidates.into_iter().map(|candidate| self.check_one(candidate));
+        let checks = candidates
+            .into_iter()
+            .map(|candidate| self.check_one(candidate));
         let mut result = RoundResult::default();
-        for (candidate, check) in side_by_side(checks.collect(), self.poller.environment.resolves).await {
+        for (candidate, check) in
+            side_by_side(checks.collect(), self.poller.environment.resolves).await
+        {
             match check {
                 Some(UpdateCheck::Done(report)) => result.reports.push(*report),
                 Some(UpdateCheck::Available(digest)) => result.changed.push((candidate, digest)),
@@ -49,19 +58,33 @@ impl<'a> Invocation<'a> {
         };
         let (mirror, status) = (&self.site.mirror, candidate.status.clone());
         let check = mirror.check_for_update(&candidate.catalog, status);
-        // A check that is cut off writes no status, so the catalog counts as not tried and goes first the next time.
+        // A check that is cut off writes no status, so the catalog counts as not tried and goes
+        // first the next time.
         (candidate, timeout(time, check).await.ok())
     }
 
-    /// Polls each catalog for which enough time is left. `force` pulls although the digest is known.
-    pub(crate) async fn pull(self, mut candidates: Vec<&'a Candidate>, force: bool) -> RoundResult<'a> {
+    /// Polls each catalog for which enough time is left. `force` pulls although the digest is
+    /// known.
+    pub(crate) async fn pull(
+        self,
+        mut candidates: Vec<&'a Candidate>,
+        force: bool,
+    ) -> RoundResult<'a> {
         candidates.sort_by_key(|candidate| candidate.last_poll());
-        // Before the first commit: from here on the receivers miss no publication, even if the process ends right after one.
-        let names: Vec<_> = candidates.iter().map(|candidate| candidate.name().clone()).collect();
+        // Before the first commit: from here on the receivers miss no publication, even if the
+        // process ends right after one.
+        let names: Vec<_> = candidates
+            .iter()
+            .map(|candidate| candidate.name().clone())
+            .collect();
         self.site.notifier.register_receivers(&names).await;
-        let polls = candidates.into_iter().map(|candidate| self.pull_one(candidate, force));
+        let polls = candidates
+            .into_iter()
+            .map(|candidate| self.pull_one(candidate, force));
         let mut result = RoundResult::default();
-        for (candidate, report) in side_by_side(polls.collect(), self.poller.environment.side_by_side).await {
+        for (candidate, report) in
+            side_by_side(polls.collect(), self.poller.environment.side_by_side).await
+        {
             match report {
                 Some(report) => result.reports.push(report),
                 None => result.left.push(candidate),
@@ -70,7 +93,11 @@ impl<'a> Invocation<'a> {
         result
     }
 
-    async fn pull_one(self, candidate: &'a Candidate, force: bool) -> (&'a Candidate, Option<Report>) {
+    async fn pull_one(
+        self,
+        candidate: &'a Candidate,
+        force: bool,
+    ) -> (&'a Candidate, Option<Report>) {
         let Some(time) = self.deadline.time_for(candidate.pull_time()) else {
             return (candidate, None);
         };
@@ -78,7 +105,8 @@ impl<'a> Invocation<'a> {
             force,
             // The check that queued this catalog may have seen missing objects, in another process.
             check_stored: true,
-            // The mirror ends the poll itself, rather than a timeout here, so that the status records the failure.
+            // The mirror ends the poll itself, rather than a timeout here, so that the status
+            // records the failure.
             time: Some(time),
             before: candidate.status.clone(),
             ..PollOptions::default()
@@ -87,22 +115,30 @@ impl<'a> Invocation<'a> {
         (candidate, Some(report))
     }
 
-    /// Sends the publications to all receivers. Events that are not delivered in time are sent after the next poll.
+    /// Sends the publications to all receivers. Events that are not delivered in time are sent
+    /// after the next poll.
     pub(crate) async fn notify(self, reports: &[Report]) {
-        let sends: Vec<_> = reports.iter().map(|report| self.site.notifier.after(report)).collect();
-        if timeout(self.deadline.left(), join_all(sends)).await.is_err() {
+        let sends: Vec<_> = reports
+            .iter()
+            .map(|report| self.site.notifier.after(report))
+            .collect();
+        if timeout(self.deadline.left(), join_all(sends))
+            .await
+            .is_err()
+        {
             tracing::warn!("some notifications were not delivered in time");
         }
     }
 }
 
-/// Does work, at most `most` at a time. The results are in the order in which they end: one that hangs must not hold back the others.
+/// Does work, at most `most` at a time. The results are in the order in which they end: one that
+/// hangs must not hold back the others.
 pub(crate) async fn side_by_side<T>(work: Vec<impl Future<Output = T>>, most: usize) -> Vec<T> {
     stream::iter(work).buffer_unordered(most).collect().await
 }
 
-/// Time that must be left to start the first pull of a catalog. It is ten times what the largest public catalogs need from
-/// S3's region.
+/// Time that must be left to start the first pull of a catalog. It is ten times what the largest
+/// public catalogs need from S3's region.
 const FIRST_PULL: Duration = Duration::from_secs(30);
 
 /// Configured catalog that an event may poll, with its status from before the event.
@@ -111,15 +147,20 @@ pub(crate) struct Candidate {
     pub(crate) catalog: Catalog,
     /// `None` if the catalog was never polled, or if the status cannot be read.
     pub(crate) status: Option<Status>,
-    /// Times of its last polls by this instance of the function. The status may have times that are an hour older.
+    /// Times of its last polls by this instance of the function. The status may have times that are
+    /// an hour older.
     times: Option<PollTimes>,
 }
 
 impl Candidate {
-    /// Reads the status of a catalog. A status that cannot be read is logged and treated as missing.
+    /// Reads the status of a catalog. A status that cannot be read is logged and treated as
+    /// missing.
     pub(crate) async fn read(store: &dyn Store, mirror: &Mirror, catalog: Catalog) -> Self {
-        let status = store.read_document(&Key::Status(catalog.name.clone())).await;
-        // Only the saving of work depends on the status. Without it the catalog is polled, and polled first.
+        let status = store
+            .read_document(&Key::Status(catalog.name.clone()))
+            .await;
+        // Only the saving of work depends on the status. Without it the catalog is polled, and
+        // polled first.
         let status = status.unwrap_or_else(|error| {
             tracing::warn!(catalog = %catalog.name, error = chain(&error), "cannot read the status");
             None
@@ -135,13 +176,17 @@ impl Candidate {
         &self.catalog.name
     }
 
-    /// Returns true if the interval since the last poll is over, or if the status says nothing about the configured source.
+    /// Returns true if the interval since the last poll is over, or if the status says nothing
+    /// about the configured source.
     pub(crate) fn is_due(&self, now: SystemTime) -> bool {
         let Some(status) = &self.status else {
             return true;
         };
-        // A pinned digest is resolved without a request, and its other configuration may have changed.
-        if self.catalog.source.pinned().is_some() || status.source != self.catalog.source.to_string() {
+        // A pinned digest is resolved without a request, and its other configuration may have
+        // changed.
+        if self.catalog.source.pinned().is_some()
+            || status.source != self.catalog.source.to_string()
+        {
             return true;
         }
         if status.is_first_poll() {
@@ -156,14 +201,20 @@ impl Candidate {
         due(self.catalog.poll_interval(), &last, now).is_some_and(|wait| wait.is_zero())
     }
 
-    /// Returns the time of the last poll, by which candidates are sorted; `None`, the smallest, if there was none.
+    /// Returns the time of the last poll, by which candidates are sorted; `None`, the smallest, if
+    /// there was none.
     pub(crate) fn last_poll(&self) -> Option<SystemTime> {
-        // The last attempt and not the last success: a catalog that always fails would take the time of all others.
+        // The last attempt and not the last success: a catalog that always fails would take the
+        // time of all others.
         let known = self.times.map(|times| times.last_poll);
-        self.status.as_ref().map(|status| status.last_poll).max(known)
+        self.status
+            .as_ref()
+            .map(|status| status.last_poll)
+            .max(known)
     }
 
-    /// Returns the time that must be left to start a pull: the duration of the last one, or [`FIRST_PULL`].
+    /// Returns the time that must be left to start a pull: the duration of the last one, or
+    /// [`FIRST_PULL`].
     pub(crate) fn pull_time(&self) -> Duration {
         let last = self.status.as_ref().and_then(|status| status.pull_ms);
         last.map_or(FIRST_PULL, Duration::from_millis)
@@ -172,7 +223,11 @@ impl Candidate {
     /// Returns the time since the last successful poll, changed or not; `None` if there was none.
     pub(crate) fn success_age(&self, now: SystemTime) -> Option<Duration> {
         let known = self.times.and_then(|times| times.last_success);
-        let last = self.status.as_ref().and_then(|status| status.last_success).max(known)?;
+        let last = self
+            .status
+            .as_ref()
+            .and_then(|status| status.last_success)
+            .max(known)?;
         Some(now.duration_since(last).unwrap_or_default())
     }
 }
@@ -183,8 +238,12 @@ pub(crate) fn take_followers<'a>(
     order: &PollOrder,
     reports: &[Report],
 ) -> Vec<&'a Candidate> {
-    let published = reports.iter().filter(|report| report.outcome == Outcome::Published);
-    let followers: BTreeSet<&CatalogName> = published.flat_map(|report| order.followers(&report.catalog)).collect();
+    let published = reports
+        .iter()
+        .filter(|report| report.outcome == Outcome::Published);
+    let followers: BTreeSet<&CatalogName> = published
+        .flat_map(|report| order.followers(&report.catalog))
+        .collect();
     let follows = |candidate: &mut &Candidate| followers.contains(candidate.name());
     not_due.extract_if(.., follows).collect()
 }
@@ -204,7 +263,10 @@ mod tests {
         };
         let catalog = Catalog {
             interval,
-            ..Catalog::new("a".parse().unwrap(), SOURCE.parse::<source::Source>().unwrap())
+            ..Catalog::new(
+                "a".parse().unwrap(),
+                SOURCE.parse::<source::Source>().unwrap(),
+            )
         };
         Candidate {
             catalog,
@@ -256,11 +318,17 @@ mod tests {
         first.status.as_mut().unwrap().outcome = Outcome::Failed;
         assert!(is_due(&first, 0), "the process of the first poll died");
         let mut moved = candidate(None, 0);
-        moved.catalog.source = "quay.io/a/c:latest".parse::<source::Source>().unwrap().into();
+        moved.catalog.source = "quay.io/a/c:latest"
+            .parse::<source::Source>()
+            .unwrap()
+            .into();
         assert!(is_due(&moved, 0));
         moved.status = None;
         assert!(is_due(&moved, 0));
         let hourly = candidate(Some(MINUTE * 60), 0);
-        assert!(hourly.is_due(SystemTime::UNIX_EPOCH), "a status from the future");
+        assert!(
+            hourly.is_due(SystemTime::UNIX_EPOCH),
+            "a status from the future"
+        );
     }
 }

@@ -10,7 +10,8 @@ use source::Logins;
 
 use crate::Services;
 
-/// Time after which secrets are read again. It need not be short for rotated ones, because a refused login expires them.
+/// Time after which secrets are read again. It need not be short for rotated ones, because a
+/// refused login expires them.
 pub(crate) const LIFETIME: Duration = Duration::from_secs(600);
 
 /// Logins of the pull secrets.
@@ -43,11 +44,16 @@ impl PullSecrets {
         }
     }
 
-    /// Reads the secrets of these names or ARNs if that was not done yet, or if they are older than [`LIFETIME`].
+    /// Reads the secrets of these names or ARNs if that was not done yet, or if they are older than
+    /// [`LIFETIME`].
     ///
     /// # Errors
     /// If they cannot be read or used, and no earlier ones are in use.
-    pub(crate) async fn refresh(&self, ids: &[String], services: &dyn Services) -> anyhow::Result<()> {
+    pub(crate) async fn refresh(
+        &self,
+        ids: &[String],
+        services: &dyn Services,
+    ) -> anyhow::Result<()> {
         let age = *self.age.lock();
         if ids.is_empty() || matches!(age, SecretAge::Since(then) if then.elapsed() < LIFETIME) {
             return Ok(());
@@ -76,7 +82,12 @@ impl PullSecrets {
         }
         // All at once, so that an operator needs one attempt to correct them.
         let problems = problems.join("; ");
-        anyhow::ensure!(problems.is_empty(), "cannot read the pull secrets: {problems}");
-        self.logins.set(documents).context("cannot use the pull secrets")
+        anyhow::ensure!(
+            problems.is_empty(),
+            "cannot read the pull secrets: {problems}"
+        );
+        self.logins
+            .set(documents)
+            .context("cannot use the pull secrets")
     }
 }

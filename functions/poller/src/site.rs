@@ -15,12 +15,12 @@ use crate::{ConfigDocument, ConfigLocation, Environment, Poller, Services, secre
 
 /// Memory in MB below which rendering uses one worker and small buffers.
 const SMALL_MEMORY_MB: u64 = 512;
-/// Maximum size of the compressed shards in memory below [`SMALL_MEMORY_MB`], in bytes. Larger ones go to `/tmp`.
+/// Maximum size of the compressed shards in memory below [`SMALL_MEMORY_MB`], in bytes. Larger ones
+/// go to `/tmp`.
 const SMALL_SHARDS: usize = 4 << 20;
 
 /// Reason to refuse catalogs that are pulled with credentials.
-const PUBLIC_MIRROR: &str =
-    "anyone can read this mirror: close it with AccessHashes, or publish the catalog with Public=true";
+const PUBLIC_MIRROR: &str = "anyone can read this mirror: close it with AccessHashes, or publish the catalog with Public=true";
 
 /// Mirror that one version of the configuration describes.
 pub(crate) struct Site {
@@ -53,7 +53,12 @@ impl Site {
         tracing::info!(catalogs = config.catalogs.len(), "loaded the configuration");
         Ok(Self {
             catalogs: config.catalogs,
-            mirror: Mirror::new(images, poller.store.clone(), settings, PollMetrics::default()),
+            mirror: Mirror::new(
+                images,
+                poller.store.clone(),
+                settings,
+                PollMetrics::default(),
+            ),
             notifier: Notifier::new(poller.store.clone(), receivers, config.events),
             retention: config.retention.unwrap_or_default(),
             built: Instant::now(),
@@ -64,8 +69,8 @@ impl Site {
 }
 
 impl Poller {
-    /// Returns the site of the current configuration: the last one, unless the configuration has changed. To know that costs one
-    /// conditional request if it is an object of S3.
+    /// Returns the site of the current configuration: the last one, unless the configuration has
+    /// changed. To know that costs one conditional request if it is an object of S3.
     ///
     /// # Errors
     /// If the configuration or a signing key cannot be read or used.
@@ -85,13 +90,15 @@ impl Poller {
                     (Some(document), _) => (format!("s3://{bucket}/{key}"), document),
                     (None, Some(site)) => return Ok(site.clone()),
                     (None, None) => {
-                        anyhow::bail!("the store says that the configuration is unchanged before it was read")
+                        anyhow::bail!(
+                            "the store says that the configuration is unchanged before it was read"
+                        )
                     }
                 }
             }
         };
-        // A broken configuration fails the event also if an earlier one is cached. Otherwise a warm function would hide the mistake
-        // until the next cold start.
+        // A broken configuration fails the event also if an earlier one is cached. Otherwise a warm
+        // function would hide the mistake until the next cold start.
         let mut config = self.environment.config(&place, &document.text)?;
         // The configuration adds the public keys to trust.
         let keys = self.environment.signing_keys.iter();
@@ -101,7 +108,11 @@ impl Poller {
     }
 }
 
-fn settings(environment: &Environment, limits: &SourceLimits, signer: Option<Signer>) -> MirrorSettings {
+fn settings(
+    environment: &Environment,
+    limits: &SourceLimits,
+    signer: Option<Signer>,
+) -> MirrorSettings {
     let mut settings = MirrorSettings {
         identity: environment.identity,
         side_by_side: environment.side_by_side,
@@ -111,7 +122,10 @@ fn settings(environment: &Environment, limits: &SourceLimits, signer: Option<Sig
         signer,
         ..MirrorSettings::with_limits(limits)
     };
-    if environment.memory_mb.is_some_and(|memory| memory < SMALL_MEMORY_MB) {
+    if environment
+        .memory_mb
+        .is_some_and(|memory| memory < SMALL_MEMORY_MB)
+    {
         (settings.render.workers, settings.render.memory_bytes) = (1, SMALL_SHARDS);
     }
     settings
@@ -121,5 +135,6 @@ fn settings(environment: &Environment, limits: &SourceLimits, signer: Option<Sig
 async fn signing_key(id: &str, services: &dyn Services) -> anyhow::Result<SigningKey> {
     let text = services.secret(id).await;
     let text = text.with_context(|| format!("cannot read the signing key {id}"))?;
-    SigningKey::from_pem(text.as_bytes()).with_context(|| format!("cannot use the signing key {id}"))
+    SigningKey::from_pem(text.as_bytes())
+        .with_context(|| format!("cannot use the signing key {id}"))
 }

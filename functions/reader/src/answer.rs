@@ -11,25 +11,26 @@ use lambda_http::http::{Response, StatusCode, header};
 use model::Key;
 use store::s3::S3Store;
 
-/// Maximum size of a function's answer, in bytes of JSON (AWS Lambda Developer Guide, "Lambda quotas": 6 MB).
+/// Maximum size of a function's answer, in bytes of JSON (AWS Lambda Developer Guide, "Lambda
+/// quotas": 6 MB).
 pub const PAYLOAD_MAX: u64 = 6 << 20;
 
 /// Space that is left for everything but the body, in bytes: a dozen header fields take 2 kB.
 const ENVELOPE_MAX: u64 = 16 << 10;
 
-/// Maximum size of a body that a function can answer, in bytes. Every body is sent as base64, which makes four bytes of
-/// three.
+/// Maximum size of a body that a function can answer, in bytes. Every body is sent as base64, which
+/// makes four bytes of three.
 pub const INLINE_MAX: u64 = (PAYLOAD_MAX - ENVELOPE_MAX) / 4 * 3;
 
-/// A complete answer. Its body is always sent as base64. The library would send JSON as text, whose size after escaping depends
-/// on the number of quotes, and would alter a range that begins inside a character. With a quote in every fourth byte, text
-/// would save little for catalogs.
+/// A complete answer. Its body is always sent as base64. The library would send JSON as text, whose
+/// size after escaping depends on the number of quotes, and would alter a range that begins inside
+/// a character. With a quote in every fourth byte, text would save little for catalogs.
 #[derive(Debug)]
 pub(crate) struct FunctionAnswer(pub(crate) Response<Vec<u8>>);
 
 impl FunctionAnswer {
-    /// Reads a response to its end. A response that is cut off becomes a 503, because nothing has been sent yet. The cause was
-    /// logged where it happened.
+    /// Reads a response to its end. A response that is cut off becomes a 503, because nothing has
+    /// been sent yet. The cause was logged where it happened.
     pub(crate) async fn collect(response: Response<Body>) -> Self {
         let (head, body) = response.into_parts();
         let limit = usize::try_from(INLINE_MAX).unwrap_or(usize::MAX);
@@ -37,7 +38,10 @@ impl FunctionAnswer {
             Ok(body) => Self(Response::from_parts(head, body.to_bytes().into())),
             Err(error) => {
                 let error = error.as_ref();
-                tracing::debug!(error, "answered 503 for a body that was cut off or too large");
+                tracing::debug!(
+                    error,
+                    "answered 503 for a body that was cut off or too large"
+                );
                 Self(unavailable())
             }
         }
@@ -66,9 +70,9 @@ fn unavailable() -> Response<Vec<u8>> {
         .expect("all fields are visible ASCII")
 }
 
-/// Lifetime of a URL: the time to begin a download, since one that has begun goes on after it. The credentials that sign it live
-/// for hours. Caches repeat a redirect for a minute, so the oldest one leaves 14. The URL is not a secret: all users of the mirror
-/// may read the object.
+/// Lifetime of a URL: the time to begin a download, since one that has begun goes on after it. The
+/// credentials that sign it live for hours. Caches repeat a redirect for a minute, so the oldest
+/// one leaves 14. The URL is not a secret: all users of the mirror may read the object.
 const EXPIRES: Duration = Duration::from_secs(15 * 60);
 
 /// Finds presigned URLs of objects in a private bucket, which the credentials of the store sign.
@@ -106,7 +110,10 @@ mod tests {
     async fn collect_refuses_bodies_above_the_limit() {
         let limit = usize::try_from(INLINE_MAX).unwrap();
         let whole = collected(vec![Ok(vec![b'x'; limit])]).await;
-        assert_eq!((whole.0.status(), whole.0.body().len()), (StatusCode::OK, limit));
+        assert_eq!(
+            (whole.0.status(), whole.0.body().len()),
+            (StatusCode::OK, limit)
+        );
         let more = collected(vec![Ok(vec![b'x'; limit]), Ok(vec![b'x'])]).await;
         assert_eq!(more.0.status(), StatusCode::SERVICE_UNAVAILABLE);
     }

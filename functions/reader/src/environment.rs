@@ -1,4 +1,5 @@
-//! Settings of the function, read from environment variables, and the store and the router that they describe. The README lists them.
+//! Settings of the function, read from environment variables, and the store and the router that
+//! they describe. The README lists them.
 
 use std::{str::FromStr, sync::Arc, time::Duration};
 
@@ -13,8 +14,9 @@ use trust::{PublicKey, Trust};
 use crate::answer::{INLINE_MAX, Presigned};
 use crate::function;
 
-/// Default memory for caches, in MiB: ten for bodies, four for indexes, two for snapshots. With the program's own 15 MB, and the
-/// three copies that the largest answer takes on its way out, this stays below half of the smallest function (128 MB).
+/// Default memory for caches, in MiB: ten for bodies, four for indexes, two for snapshots. With the
+/// program's own 15 MB, and the three copies that the largest answer takes on its way out, this
+/// stays below half of the smallest function (128 MB).
 const CACHE_MIB: u64 = 16;
 
 /// Maximum memory for caches, in MiB: the memory of the largest function.
@@ -25,9 +27,11 @@ const CACHE_MIB_MAX: u64 = 10_240;
 pub struct ReaderEnvironment {
     /// Bucket and prefix of the mirror.
     pub store: S3Location,
-    /// URL of a place where all clients can fetch the objects, such as a CDN. `None`: presigned URLs.
+    /// URL of a place where all clients can fetch the objects, such as a CDN. `None`: presigned
+    /// URLs.
     pub public_url: Option<BaseUrl>,
-    /// Maximum size of a body that is answered inline, in bytes. Default and maximum: [`INLINE_MAX`].
+    /// Maximum size of a body that is answered inline, in bytes. Default and maximum:
+    /// [`INLINE_MAX`].
     pub inline_max: u64,
     /// Memory for caches, time without asking S3 again, and keys of signatures.
     pub reading: ReaderSettings,
@@ -45,12 +49,18 @@ impl ReaderEnvironment {
         let inline_max = variables.number("INLINE_MAX", 1..=INLINE_MAX);
         let freshness = variables.parsed("FRESHNESS", humantime::parse_duration);
         let reading = ReaderSettings {
-            cache_bytes: variables.number("CACHE_MIB", 1..=CACHE_MIB_MAX).unwrap_or(CACHE_MIB) << 20,
-            // By default S3 is always asked: with two instances a client could otherwise get the newer state first and then the
-            // older one, and the clock of an instance stands still while it is frozen, so the real time has no bound. To ask
-            // costs one S3 round trip and no body.
+            cache_bytes: variables
+                .number("CACHE_MIB", 1..=CACHE_MIB_MAX)
+                .unwrap_or(CACHE_MIB)
+                << 20,
+            // By default S3 is always asked: with two instances a client could otherwise get the
+            // newer state first and then the older one, and the clock of an instance stands still
+            // while it is frozen, so the real time has no bound. To ask costs one S3 round trip and
+            // no body.
             freshness: freshness.unwrap_or_default(),
-            trust: variables.parsed("VERIFY_KEYS", PublicKey::from_text).map(Trust::new),
+            trust: variables
+                .parsed("VERIFY_KEYS", PublicKey::from_text)
+                .map(Trust::new),
             offload: http_api::offload,
             ..ReaderSettings::default()
         };
@@ -68,7 +78,8 @@ impl ReaderEnvironment {
     /// # Errors
     /// Fails if the S3 client cannot be set up, or if the connection to the service is lost.
     pub async fn serve(self) -> anyhow::Result<()> {
-        // The time-outs stay together below the 10 s after which a CDN gives up: a client waits while S3 is asked.
+        // The time-outs stay together below the 10 s after which a CDN gives up: a client waits
+        // while S3 is asked.
         let s3 = S3Settings {
             attempts: 3,
             connect_timeout: Duration::from_secs(1),
@@ -112,9 +123,15 @@ mod tests {
     fn read_needs_only_a_store() {
         let environment = read(&[("STORE", "s3://bucket/a/b"), ("PUBLIC_URL", "")]).unwrap();
         assert_eq!(environment.store.to_string(), "s3://bucket/a/b");
-        assert_eq!((environment.public_url, environment.inline_max), (None, INLINE_MAX));
+        assert_eq!(
+            (environment.public_url, environment.inline_max),
+            (None, INLINE_MAX)
+        );
         let reading = environment.reading;
-        assert_eq!((reading.cache_bytes, reading.freshness), (16 << 20, Duration::ZERO));
+        assert_eq!(
+            (reading.cache_bytes, reading.freshness),
+            (16 << 20, Duration::ZERO)
+        );
         assert!(reading.trust.is_none());
     }
 

@@ -18,7 +18,8 @@ use crate::answer::FunctionAnswer;
 pub fn function(
     catalogs: PublishedCatalogs,
     settings: http_api::HttpSettings,
-) -> impl Service<LambdaEvent<LambdaRequest>, Response = impl Serialize, Error = Infallible, Future: Send> {
+) -> impl Service<LambdaEvent<LambdaRequest>, Response = impl Serialize, Error = Infallible, Future: Send>
+{
     // A function has no /metrics: each instance would count for itself. CloudWatch counts instead.
     let router = http_api::router(catalogs, settings, HttpMetrics::default());
     let handler = service_fn(move |request: Request| handle(router.clone(), request));
@@ -38,9 +39,12 @@ async fn handle(router: Router, request: Request) -> Result<FunctionAnswer, Infa
     let (mut parts, _) = request.into_parts();
     parts.uri = uri.clone();
     let method = parts.method.clone();
-    let response = router.oneshot(http::Request::from_parts(parts, Body::empty())).await?;
+    let response = router
+        .oneshot(http::Request::from_parts(parts, Body::empty()))
+        .await?;
     let answer = FunctionAnswer::collect(response).await;
-    // The id of the request is a field of the span around this line, as of every line that is logged meanwhile.
+    // The id of the request is a field of the span around this line, as of every line that is
+    // logged meanwhile.
     tracing::info!(
         method = method.as_str(),
         path = uri.path(),
@@ -53,9 +57,10 @@ async fn handle(router: Router, request: Request) -> Result<FunctionAnswer, Infa
     Ok(answer)
 }
 
-/// Prepares an event for being read as a request. One path reaches a function in three ways: a function URL passes it on as the
-/// client wrote it, an HTTP API decodes it, and an HTTP API with a named stage adds the stage in front (API Gateway Developer
-/// Guide, "Create AWS Lambda proxy integrations for HTTP APIs").
+/// Prepares an event for being read as a request. One path reaches a function in three ways: a
+/// function URL passes it on as the client wrote it, an HTTP API decodes it, and an HTTP API with a
+/// named stage adds the stage in front (API Gateway Developer Guide, "Create AWS Lambda proxy
+/// integrations for HTTP APIs").
 fn tidy(event: &mut LambdaRequest) {
     let LambdaRequest::ApiGatewayV2(event) = event else {
         return;
@@ -63,7 +68,10 @@ fn tidy(event: &mut LambdaRequest) {
     let path = event.raw_path.take().unwrap_or_default();
     let stage = event.request_context.stage.take();
     event.raw_path = Some(escape(without_stage(&path, stage.as_deref()), b""));
-    event.raw_query_string = event.raw_query_string.take().map(|query| escape(&query, b"?"));
+    event.raw_query_string = event
+        .raw_query_string
+        .take()
+        .map(|query| escape(&query, b"?"));
     // No route needs them, and the URL that the library builds from them may be invalid.
     event.headers.remove(HOST);
     event.request_context.domain_name = None;
@@ -75,12 +83,16 @@ fn without_stage<'a>(path: &'a str, stage: Option<&str>) -> &'a str {
     rest.filter(|rest| rest.starts_with('/')).unwrap_or(path)
 }
 
-/// Percent-encodes all characters that a path may not contain (RFC 3986, section 3.3), except those in `also`. A percent sign stays:
-/// an encoded path cannot be distinguished from a decoded one with a percent sign, and no name in a catalog has one.
+/// Percent-encodes all characters that a path may not contain (RFC 3986, section 3.3), except those
+/// in `also`. A percent sign stays: an encoded path cannot be distinguished from a decoded one with
+/// a percent sign, and no name in a catalog has one.
 fn escape(text: &str, also: &[u8]) -> String {
     let mut escaped = String::with_capacity(text.len());
     for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/%".contains(&byte) || also.contains(&byte) {
+        if byte.is_ascii_alphanumeric()
+            || b"-._~!$&'()*+,;=:@/%".contains(&byte)
+            || also.contains(&byte)
+        {
             escaped.push(char::from(byte));
         } else {
             write!(escaped, "%{byte:02X}").expect("a string takes all that fits in memory");

@@ -4,18 +4,22 @@ use std::{env, process::ExitCode};
 
 use reader_function::ReaderEnvironment;
 
-/// Number of threads for decompressing and hashing. A function answers one request at a time, so two are enough.
+/// Number of threads for decompressing and hashing. A function answers one request at a time, so
+/// two are enough.
 const BLOCKING_THREADS: usize = 2;
 
 fn main() -> ExitCode {
-    // The level that the function's logging configuration sets (AWS Lambda Developer Guide, "Configuring advanced
-    // logging controls").
+    // The level that the function's logging configuration sets (AWS Lambda Developer Guide,
+    // "Configuring advanced logging controls").
     let level = env::var("AWS_LAMBDA_LOG_LEVEL").unwrap_or_else(|_| "info".to_owned());
     config::logs::init(config::logs::LogFormat::Json, &level);
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tracing::error!(error = model::text::chain(error.as_ref()), "cannot start the reader");
+            tracing::error!(
+                error = model::text::chain(error.as_ref()),
+                "cannot start the reader"
+            );
             ExitCode::FAILURE
         }
     }

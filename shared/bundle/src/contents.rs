@@ -71,7 +71,8 @@ impl Contents {
             let name = if kind == OPERATOR { "" } else { name };
             if let Some(other) = definitions.insert((kind, name), object) {
                 let [one, other] = [other, object].map(|object| &object.document.file);
-                let text = format!("{one} and {other} are both the {kind} {name}: a bundle has one");
+                let text =
+                    format!("{one} and {other} are both the {kind} {name}: a bundle has one");
                 return Err(BundleError::refused(&text));
             }
         }
@@ -98,7 +99,9 @@ impl Contents {
             let BundleDocument { file, bytes, .. } = largest.document;
             let all: usize = objects.iter().map(|object| object.document.bytes).sum();
             let percent = bytes * 100 / ETCD_BYTES;
-            let text = format!("{all} bytes; the largest is {file} with {bytes}, {percent} % of what etcd takes");
+            let text = format!(
+                "{all} bytes; the largest is {file} with {bytes}, {percent} % of what etcd takes"
+            );
             add("size", text);
         }
         facts.insert("permissions", permissions::sentences(&permissions));
@@ -118,12 +121,19 @@ impl Contents {
     }
 }
 
-/// Returns the facts that stand in the specification of a ClusterServiceVersion and in the metadata.
-fn stated_facts(spec: &DocumentField<'_>, metadata: &[DocumentField<'_>]) -> Result<BundleFacts, BundleError> {
+/// Returns the facts that stand in the specification of a ClusterServiceVersion and in the
+/// metadata.
+fn stated_facts(
+    spec: &DocumentField<'_>,
+    metadata: &[DocumentField<'_>],
+) -> Result<BundleFacts, BundleError> {
     let mut facts: BundleFacts = FACT_KINDS.map(|(kind, _)| (kind, BTreeSet::new())).into();
     let mut add = |kind, field: &DocumentField<'_>, list: &str, sentence: &str| {
         for fact in field.all(list)? {
-            facts.entry(kind).or_default().insert(fact.sentence(sentence)?);
+            facts
+                .entry(kind)
+                .or_default()
+                .insert(fact.sentence(sentence)?);
         }
         Ok::<(), BundleError>(())
     };
@@ -153,8 +163,12 @@ fn stated_facts(spec: &DocumentField<'_>, metadata: &[DocumentField<'_>]) -> Res
                 // Properties of types without an end tell what the bundle provides.
                 let sentence = match (list, entry.text("type")?) {
                     ("dependencies[]", "olm.package") => "package {packageName} {version}",
-                    ("properties[]", "olm.package.required") => "package {packageName} {versionRange}",
-                    ("dependencies[]", "olm.gvk") | ("properties[]", "olm.gvk.required") => REQUIRED_API,
+                    ("properties[]", "olm.package.required") => {
+                        "package {packageName} {versionRange}"
+                    }
+                    ("dependencies[]", "olm.gvk") | ("properties[]", "olm.gvk.required") => {
+                        REQUIRED_API
+                    }
                     (_, "olm.constraint") => "constraint {}",
                     _ => continue,
                 };
@@ -176,7 +190,8 @@ mod tests {
     use crate::CatalogBundle;
     use crate::documents::{DOCUMENT_BYTES_MAX, FILES_BYTES_MAX};
 
-    const OPERATOR: &str = "kind: ClusterServiceVersion\nmetadata: {name: a.v1}\nspec: {version: 1.0.0}\n";
+    const OPERATOR: &str =
+        "kind: ClusterServiceVersion\nmetadata: {name: a.v1}\nspec: {version: 1.0.0}\n";
     const CRD: &str = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: as.x}\n";
 
     fn read(manifests: &[(&str, &str)], metadata: &[(&str, &str)]) -> Result<Contents, String> {
@@ -195,7 +210,9 @@ mod tests {
     }
 
     fn crd_with(schema: &str) -> String {
-        format!("{CRD}spec: {{versions: [{{name: v1, storage: true, schema: {{openAPIV3Schema: {schema}}}}}]}}\n")
+        format!(
+            "{CRD}spec: {{versions: [{{name: v1, storage: true, schema: {{openAPIV3Schema: {schema}}}}}]}}\n"
+        )
     }
 
     /// Files with their content, `|` between, and a part of the error.
@@ -219,7 +236,12 @@ a.yaml OPERATOR|b.yaml DEEPER => document 1, line 4: invalid YAML: recursion lim
     fn read_of_bad_bundle_names_file_and_field() {
         let deep = |levels: usize| format!("{}{{}}{}", "{not: ".repeat(levels), "}".repeat(levels));
         let bomb: String = iter::once("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned())
-            .chain((1..9).map(|at| format!("a{at}: &a{at} [{}]\n", vec![format!("*a{}", at - 1); 10].join(", "))))
+            .chain((1..9).map(|at| {
+                format!(
+                    "a{at}: &a{at} [{}]\n",
+                    vec![format!("*a{}", at - 1); 10].join(", ")
+                )
+            }))
             .collect();
         let content = |name: &str| match name {
             "OPERATOR" => OPERATOR.to_owned(),
@@ -238,12 +260,21 @@ a.yaml OPERATOR|b.yaml DEEPER => document 1, line 4: invalid YAML: recursion lim
             let (files, says) = row.split_once(" => ").unwrap();
             let files = files.split('|').map(|file| file.split_once(' ').unwrap());
             let files: Vec<_> = files.map(|(path, name)| (path, content(name))).collect();
-            let files: Vec<_> = files.iter().map(|(path, content)| (*path, content.as_str())).collect();
+            let files: Vec<_> = files
+                .iter()
+                .map(|(path, content)| (*path, content.as_str()))
+                .collect();
             let error = read(&files, &[]).err().unwrap_or_default();
             assert!(error.contains(says), "{row}: {error}");
         }
         // Five levels are around the schema.
-        assert!(read(&[("a.yaml", OPERATOR), ("b.yaml", &crd_with(&deep(114)))], &[]).is_ok());
+        assert!(
+            read(
+                &[("a.yaml", OPERATOR), ("b.yaml", &crd_with(&deep(114)))],
+                &[]
+            )
+            .is_ok()
+        );
     }
 
     #[test]
@@ -262,7 +293,10 @@ a.yaml OPERATOR|b.yaml DEEPER => document 1, line 4: invalid YAML: recursion lim
         let error = add("a.json", 1, DOCUMENT_BYTES_MAX + 2).unwrap_err();
         assert!(error.contains("a.json: document 1"), "{error}");
         let error = add("a.yaml", count + 1, DOCUMENT_BYTES_MAX).unwrap_err();
-        assert!(error.contains("the files up to a.yaml exceed the limit of"), "{error}");
+        assert!(
+            error.contains("the files up to a.yaml exceed the limit of"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -272,13 +306,23 @@ a.yaml OPERATOR|b.yaml DEEPER => document 1, line 4: invalid YAML: recursion lim
             ..BundleFiles::default()
         };
         let mut operator = OPERATOR.as_bytes();
-        files.file("manifests/..data/a.yaml", 0, &mut operator).unwrap();
-        files.link("manifests/a.yaml", "manifests/..data/a.yaml").unwrap();
+        files
+            .file("manifests/..data/a.yaml", 0, &mut operator)
+            .unwrap();
+        files
+            .link("manifests/a.yaml", "manifests/..data/a.yaml")
+            .unwrap();
         files.link("manifests/icon.svg", "manifests/a.svg").unwrap();
         let contents = Contents::read(&files).unwrap().to_string();
         assert!(contents.starts_with("a.v1 (version 1.0.0)"));
-        let error = files.link("manifests/b.yaml", "b.txt").unwrap_err().to_string();
-        assert_eq!(error, "manifests/b.yaml is a link to b.txt, which is not read");
+        let error = files
+            .link("manifests/b.yaml", "b.txt")
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            error,
+            "manifests/b.yaml is a link to b.txt, which is not read"
+        );
     }
 
     #[test]
@@ -338,22 +382,29 @@ a.yaml OPERATOR|b.yaml DEEPER => document 1, line 4: invalid YAML: recursion lim
         };
         let required = r#",{"type":"olm.package","value":{"version":"1.0.0"}},{"type":"olm.package.required","value":{"packageName":"p","versionRange":"1"}}"#;
         // `OPERATOR` in base64.
-        let data =
-            "a2luZDogQ2x1c3RlclNlcnZpY2VWZXJzaW9uCm1ldGFkYXRhOiB7bmFtZTogYS52MX0Kc3BlYzoge3ZlcnNpb246IDEuMC4wfQo=";
-        let find = |line: &str, wanted| CatalogBundle::find(format!("{{}}\n{line}\n").as_bytes(), wanted);
-        let Some(CatalogBundle::Files(files)) = find(&line(data, required), "1.0.0").unwrap() else {
+        let data = "a2luZDogQ2x1c3RlclNlcnZpY2VWZXJzaW9uCm1ldGFkYXRhOiB7bmFtZTogYS52MX0Kc3BlYzoge3ZlcnNpb246IDEuMC4wfQo=";
+        let find =
+            |line: &str, wanted| CatalogBundle::find(format!("{{}}\n{line}\n").as_bytes(), wanted);
+        let Some(CatalogBundle::Files(files)) = find(&line(data, required), "1.0.0").unwrap()
+        else {
             panic!("it has objects");
         };
         let contents = Contents::read(&files).unwrap();
         let text = contents.to_string();
-        assert!(text.contains("the largest is olm.bundle.object/0000 with"), "{text}");
+        assert!(
+            text.contains("the largest is olm.bundle.object/0000 with"),
+            "{text}"
+        );
         assert!(contents.facts["dependencies"].iter().eq(["package p 1"]));
         let error = find(&line("?", ""), "a.v1").unwrap_err().to_string();
         assert!(
             error.starts_with("the catalog: properties[0].value.data is no base64"),
             "{error}"
         );
-        let bundle = find(r#"{"name":"a.v1","image":"x@y","schema":"olm.bundle"}"#, "a.v1");
+        let bundle = find(
+            r#"{"name":"a.v1","image":"x@y","schema":"olm.bundle"}"#,
+            "a.v1",
+        );
         assert!(matches!(bundle.unwrap(), Some(CatalogBundle::Image(image)) if image == "x@y"));
         assert!(find(&line(data, required), "2.0.0").unwrap().is_none());
     }

@@ -25,14 +25,18 @@ impl Crd {
     pub(crate) fn read(manifest: &DocumentField<'_>) -> Result<Self, BundleError> {
         let api = manifest.at("apiVersion")?;
         if api.text("")? != "apiextensions.k8s.io/v1" {
-            return Err(api.error("must be apiextensions.k8s.io/v1: clusters since Kubernetes 1.22 refuse others"));
+            return Err(api.error(
+                "must be apiextensions.k8s.io/v1: clusters since Kubernetes 1.22 refuse others",
+            ));
         }
         let stored = manifest.texts("status.storedVersions[]")?;
         let mut stored: BTreeSet<String> = stored.into_iter().map(Into::into).collect();
         for version in manifest.all("spec.versions[]")? {
             let (name, schema) = (version.text("name")?, version.at("schema.openAPIV3Schema")?);
             if let Some(path) = schema::reference("^", schema.value) {
-                return Err(schema.error(&format!("has a $ref at {path}, which Kubernetes forbids")));
+                return Err(
+                    schema.error(&format!("has a $ref at {path}, which Kubernetes forbids"))
+                );
             }
             if version.value["storage"] == true {
                 stored.insert(name.to_owned());
@@ -100,7 +104,9 @@ impl Crd {
         };
         found.place.crd = name.to_owned();
         let versions = self.versions().into_iter();
-        let served: Vec<_> = versions.filter(|(_, version)| version["served"] == true).collect();
+        let served: Vec<_> = versions
+            .filter(|(_, version)| version["served"] == true)
+            .collect();
         for (at, (from, old)) in served.iter().enumerate() {
             for (to, new) in &served[at + 1..] {
                 found.place.version = format!("{} -> {}", from.1.0, to.1.0);
@@ -115,7 +121,8 @@ fn schema_of(version: &Value) -> &Value {
     &version["schema"]["openAPIV3Schema"]
 }
 
-/// Returns the place of a version among others: alpha, beta or neither, then its numbers. Other names come first.
+/// Returns the place of a version among others: alpha, beta or neither, then its numbers. Other
+/// names come first.
 fn rank(name: &str) -> VersionRank<'_> {
     let number = |text: &str| {
         text.bytes()
@@ -162,9 +169,9 @@ mod tests {
             .collect()
     }
 
-    /// Two schemas, and what is unsafe about the change from one to the other, where [`MUTATIONS`] do not say it. As in
-    /// crdify, a change inside of `additionalProperties` is one of the schema around it too, and even a description counts
-    /// there.
+    /// Two schemas, and what is unsafe about the change from one to the other, where [`MUTATIONS`]
+    /// do not say it. As in crdify, a change inside of `additionalProperties` is one of the schema
+    /// around it too, and even a description counts there.
     const CHANGES: &str = r#"
 {} -> {"properties": {"a": {"type": "string"}}} =>
 {"properties": {"a": {"properties": {"b": {}}}}} -> {"properties": {}} => ^.a existingFieldRemoval
@@ -195,7 +202,11 @@ mod tests {
             let (schemas, expected) = row.split_once(" =>").unwrap();
             let (old, new) = schemas.split_once(" -> ").unwrap();
             let [old, new] = [old, new].map(|schema| serde_json::from_str(schema).unwrap());
-            assert_eq!(unsafe_between(&old, &new).join(", "), expected.trim(), "{row}");
+            assert_eq!(
+                unsafe_between(&old, &new).join(", "),
+                expected.trim(),
+                "{row}"
+            );
         }
     }
 
@@ -206,7 +217,9 @@ mod tests {
             json!({"name": name, "served": true, "storage": storage, "schema": schema})
         };
         let with = |versions: &[Value], strategy: &str| {
-            crd(&json!({"scope": "Cluster", "versions": versions, "conversion": {"strategy": strategy}}))
+            crd(
+                &json!({"scope": "Cluster", "versions": versions, "conversion": {"strategy": strategy}}),
+            )
         };
         let found = |old: &Crd, new: &Crd| {
             let found = old.unsafe_changes("", new).into_iter();
@@ -215,7 +228,10 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         let alpha = with(&[version("v1alpha1", true, "string")], "None");
-        let both = [version("v1", true, "integer"), version("v1alpha1", false, "string")];
+        let both = [
+            version("v1", true, "integer"),
+            version("v1alpha1", false, "string"),
+        ];
         let (plain, converted) = (with(&both, "None"), with(&both, "Webhook"));
         assert_eq!(found(&alpha, &plain), ["v1alpha1 -> v1 ^.a type"]);
         assert_eq!(found(&alpha, &converted), [""; 0]);
@@ -228,12 +244,17 @@ mod tests {
 
     #[test]
     fn versions_are_ordered_by_stability_and_number() {
-        let mut names = Vec::from_iter("v10 v2 v1beta2 v1beta10 v3alpha1 odd vx v1 v1beta v+1".split(' '));
+        let mut names =
+            Vec::from_iter("v10 v2 v1beta2 v1beta10 v3alpha1 odd vx v1 v1beta v+1".split(' '));
         names.sort_by_key(|name| rank(name));
-        assert_eq!(names.join(" "), "vx v1beta v+1 odd v3alpha1 v1beta2 v1beta10 v1 v2 v10");
+        assert_eq!(
+            names.join(" "),
+            "vx v1beta v+1 odd v3alpha1 v1beta2 v1beta10 v1 v2 v10"
+        );
     }
 
-    /// Each keyword with two values, the rule for the change from the first to the second and for the way back; empty for none.
+    /// Each keyword with two values, the rule for the change from the first to the second and for
+    /// the way back; empty for none.
     const MUTATIONS: &[[&str; 5]] = &[
         ["description", "\"a\"", "\"b\"", "", ""],
         ["type", "\"string\"", "\"integer\"", "type", "type"],
@@ -253,7 +274,13 @@ mod tests {
         ["format", "\"a\"", "\"b\"", "unhandled", "unhandled"],
         ["uniqueItems", "false", "true", "unhandled", "unhandled"],
         ["multipleOf", "1", "2", "unhandled", "unhandled"],
-        ["x-kubernetes-list-type", "\"set\"", "\"map\"", "unhandled", "unhandled"],
+        [
+            "x-kubernetes-list-type",
+            "\"set\"",
+            "\"map\"",
+            "unhandled",
+            "unhandled",
+        ],
         [
             "x-kubernetes-validations",
             "[]",

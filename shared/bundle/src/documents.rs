@@ -12,7 +12,8 @@ use serde_json::Value;
 pub(crate) const DOCUMENT_BYTES_MAX: usize = 4 << 20;
 /// Maximum size of all documents as compact JSON, in bytes. The largest known bundles have 1 MB.
 pub(crate) const FILES_BYTES_MAX: usize = 32 << 20;
-/// Maximum depth of nested objects and lists. Real CRDs reach 60; the JSON parser, which recurses, ends at 128.
+/// Maximum depth of nested objects and lists. Real CRDs reach 60; the JSON parser, which recurses,
+/// ends at 128.
 const DEPTH_MAX: usize = 120;
 /// Type of the properties that hold manifests in a catalog.
 const OBJECT: &str = "olm.bundle.object";
@@ -82,7 +83,8 @@ impl BundleFiles {
             let parsed = chunk.and_then(|chunk| chunk.metas(&limits, &mut add));
             parsed.map_err(|source| BundleError::Malformed(path.to_owned(), source))?;
             if self.bytes > FILES_BYTES_MAX {
-                let problem = format!("the files up to {path} exceed the limit of {FILES_BYTES_MAX} bytes");
+                let problem =
+                    format!("the files up to {path} exceed the limit of {FILES_BYTES_MAX} bytes");
                 return Err(BundleError::refused(&problem));
             }
         }
@@ -94,7 +96,9 @@ impl BundleFiles {
     pub(crate) fn documents(&self, folder: usize) -> Vec<DocumentField<'_>> {
         let files = self.files.iter().filter(|(path, _)| {
             let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
-            self.folders.get(folder).is_some_and(|folder| folder == parent)
+            self.folders
+                .get(folder)
+                .is_some_and(|folder| folder == parent)
         });
         let documents = files.flat_map(|(_, documents)| documents);
         documents.map(BundleDocument::root).collect()
@@ -122,7 +126,9 @@ impl FileSink for BundleFiles {
 
 /// Returns true for the name of a file that OLM reads.
 fn is_manifest(path: &str) -> bool {
-    [".yaml", ".yml", ".json"].iter().any(|end| path.ends_with(end))
+    [".yaml", ".yml", ".json"]
+        .iter()
+        .any(|end| path.ends_with(end))
 }
 
 impl CatalogBundle {
@@ -150,7 +156,9 @@ impl CatalogBundle {
         };
         let mut files = BundleFiles::default();
         let properties = document.root().all("properties[]")?;
-        let objects = properties.iter().filter(|property| property.value["type"] == OBJECT);
+        let objects = properties
+            .iter()
+            .filter(|property| property.value["type"] == OBJECT);
         for (at, object) in objects.enumerate() {
             let data = object.at("value.data")?;
             let bytes = olm::decode_base64(data.text("")?);
@@ -161,7 +169,9 @@ impl CatalogBundle {
             return Ok(Self::Image(document.root().text("image")?.to_owned()));
         }
         files.folders = [OBJECT, CATALOG].map(ToOwned::to_owned).into();
-        files.files.insert(format!("{CATALOG}/properties"), vec![document]);
+        files
+            .files
+            .insert(format!("{CATALOG}/properties"), vec![document]);
         Ok(Self::Files(files))
     }
 }
@@ -178,7 +188,8 @@ impl BundleDocument {
 }
 
 impl<'a> DocumentField<'a> {
-    /// Returns the field at a path of keys, such as `spec.install`; the field itself if the path is empty.
+    /// Returns the field at a path of keys, such as `spec.install`; the field itself if the path is
+    /// empty.
     pub(crate) fn at(&self, path: &str) -> Result<Self, BundleError> {
         let mut field = self.clone();
         for key in path.split('.').filter(|key| !key.is_empty()) {
@@ -192,7 +203,8 @@ impl<'a> DocumentField<'a> {
         Ok(field)
     }
 
-    /// Returns the fields at a path with lists in it: `spec.versions[].name` is the name of each version.
+    /// Returns the fields at a path with lists in it: `spec.versions[].name` is the name of each
+    /// version.
     pub(crate) fn all(&self, path: &str) -> Result<Vec<Self>, BundleError> {
         let Some((list, rest)) = path.split_once("[]") else {
             return Ok(vec![self.at(path)?]);
@@ -206,7 +218,14 @@ impl<'a> DocumentField<'a> {
         let mut found = Vec::new();
         for (at, value) in items.iter().enumerate() {
             let path = format!("{}[{at}]", list.path);
-            found.extend(Self { path, value, ..*self }.all(rest)?);
+            found.extend(
+                Self {
+                    path,
+                    value,
+                    ..*self
+                }
+                .all(rest)?,
+            );
         }
         Ok(found)
     }
@@ -255,8 +274,8 @@ pub enum BundleError {
     /// A file, by its path in the bundle, that is no YAML or JSON within the limits.
     #[error("{0}")]
     Malformed(String, #[source] FbcError),
-    /// Content that Kubernetes or OLM refuses, or that this program cannot compare. Holds file, field and problem, cleaned for
-    /// terminals.
+    /// Content that Kubernetes or OLM refuses, or that this program cannot compare. Holds file,
+    /// field and problem, cleaned for terminals.
     #[error("{0}")]
     Refused(String),
 }

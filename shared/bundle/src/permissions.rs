@@ -1,5 +1,5 @@
-//! Permissions of service accounts, as Kubernetes' RBAC evaluates them: rules only allow, and what one allows is the same wherever
-//! it is written.
+//! Permissions of service accounts, as Kubernetes' RBAC evaluates them: rules only allow, and what
+//! one allows is the same wherever it is written.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use crate::{BundleError, documents::DocumentField};
 
-/// Maximum number of grants in a bundle. Real bundles have at most a few thousand, and each is compared with each.
+/// Maximum number of grants in a bundle. Real bundles have at most a few thousand, and each is
+/// compared with each.
 const GRANTS_MAX: usize = 20_000;
 
 /// One verb on one thing for a service account. Group, target and verb are `*` for all.
@@ -36,19 +37,25 @@ enum TargetKind {
 
 pub(crate) type Permissions = BTreeSet<Grant>;
 
-/// Reads the permissions of a ClusterServiceVersion, and those that roles and bindings of the bundle give to service accounts.
-pub(crate) fn read(operator: &DocumentField<'_>, objects: &[DocumentField<'_>]) -> Result<Permissions, BundleError> {
+/// Reads the permissions of a ClusterServiceVersion, and those that roles and bindings of the
+/// bundle give to service accounts.
+pub(crate) fn read(
+    operator: &DocumentField<'_>,
+    objects: &[DocumentField<'_>],
+) -> Result<Permissions, BundleError> {
     let mut grants = GrantList::default();
     for (list, is_everywhere) in [("permissions[]", false), ("clusterPermissions[]", true)] {
         for entry in operator.at("spec.install.spec")?.all(list)? {
-            (grants.account, grants.is_everywhere) = (entry.text("serviceAccountName")?, is_everywhere);
+            (grants.account, grants.is_everywhere) =
+                (entry.text("serviceAccountName")?, is_everywhere);
             grants.add_rules(&entry)?;
         }
     }
     for (kind, is_everywhere) in [("RoleBinding", false), ("ClusterRoleBinding", true)] {
         for binding in objects.iter().filter(|object| object.value["kind"] == kind) {
             let (kind, name) = (binding.text("roleRef.kind")?, binding.text("roleRef.name")?);
-            let is_role = |object: &Value| object["kind"] == kind && object["metadata"]["name"] == name;
+            let is_role =
+                |object: &Value| object["kind"] == kind && object["metadata"]["name"] == name;
             let role = objects.iter().find(|object| is_role(object.value));
             for subject in binding.all("subjects[]")? {
                 (grants.account, grants.is_everywhere) = (subject.text("name")?, is_everywhere);
@@ -91,7 +98,11 @@ impl GrantList<'_> {
     fn add_rules(&mut self, role: &DocumentField<'_>) -> Result<(), BundleError> {
         for rule in role.all("rules[]")? {
             let texts = |list| rule.texts(list);
-            let (groups, resources, verbs) = (texts("apiGroups[]")?, texts("resources[]")?, texts("verbs[]")?);
+            let (groups, resources, verbs) = (
+                texts("apiGroups[]")?,
+                texts("resources[]")?,
+                texts("verbs[]")?,
+            );
             let (mut names, mut urls) = (texts("resourceNames[]")?, texts("nonResourceURLs[]")?);
             if names.is_empty() {
                 names.push("");
@@ -100,9 +111,12 @@ impl GrantList<'_> {
             urls.retain(|_| self.is_everywhere);
             let sizes = [groups.len(), resources.len(), names.len()];
             let targets = sizes.into_iter().fold(1, usize::saturating_mul);
-            let count = verbs.len().saturating_mul(targets.saturating_add(urls.len()));
+            let count = verbs
+                .len()
+                .saturating_mul(targets.saturating_add(urls.len()));
             if count.saturating_add(self.found.len()) > GRANTS_MAX {
-                let problem = format!("brings the permissions of the bundle to more than {GRANTS_MAX}");
+                let problem =
+                    format!("brings the permissions of the bundle to more than {GRANTS_MAX}");
                 return Err(rule.error(&problem));
             }
             for verb in verbs {
@@ -128,8 +142,8 @@ pub(crate) fn gained(old: &Permissions, new: &Permissions) -> Permissions {
     new.iter().filter(is_new).cloned().collect()
 }
 
-/// Returns the permissions in words, without those that another one includes: a sentence for each account and target, and in
-/// brackets the reasons to look twice.
+/// Returns the permissions in words, without those that another one includes: a sentence for each
+/// account and target, and in brackets the reasons to look twice.
 pub(crate) fn sentences(permissions: &Permissions) -> BTreeSet<String> {
     let mut verbs: BTreeMap<Grant, BTreeSet<&str>> = BTreeMap::new();
     for grant in permissions {
@@ -140,7 +154,10 @@ pub(crate) fn sentences(permissions: &Permissions) -> BTreeSet<String> {
             verbs.entry(target).or_default().insert(&grant.verb);
         }
     }
-    verbs.iter().map(|(grant, verbs)| grant.sentence(verbs)).collect()
+    verbs
+        .iter()
+        .map(|(grant, verbs)| grant.sentence(verbs))
+        .collect()
 }
 
 impl Grant {
@@ -151,7 +168,9 @@ impl Grant {
         let is_pattern = match self.kind {
             // All subresources of a name.
             TargetKind::Resource => own.starts_with("*/") && target.ends_with(&own[1..]),
-            TargetKind::Url => own.strip_suffix('*').is_some_and(|start| target.starts_with(start)),
+            TargetKind::Url => own
+                .strip_suffix('*')
+                .is_some_and(|start| target.starts_with(start)),
             TargetKind::Role => false,
         };
         self.account == other.account
@@ -173,7 +192,11 @@ impl Grant {
             "get, list, watch" => "read",
             words => words,
         };
-        let resource = if target == "*" { "all resources" } else { target };
+        let resource = if target == "*" {
+            "all resources"
+        } else {
+            target
+        };
         let mut what = match (self.kind, group) {
             (TargetKind::Role, _) => format!("do all that the role {target} allows"),
             (TargetKind::Url, _) => format!("{words} the URL {target}"),
@@ -189,7 +212,14 @@ impl Grant {
         } else {
             "in the namespaces that it watches"
         };
-        let mut marks = vec!["*", "escalate", "bind", "impersonate", "secrets", "nodes/proxy"];
+        let mut marks = vec![
+            "*",
+            "escalate",
+            "bind",
+            "impersonate",
+            "secrets",
+            "nodes/proxy",
+        ];
         marks.retain(|mark| verbs.contains(mark) || [group, target].contains(mark));
         if target.ends_with("webhookconfigurations") {
             marks.push("webhooks");

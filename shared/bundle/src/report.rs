@@ -37,7 +37,8 @@ impl Contents {
             facts.insert(*kind, BTreeMap::from(changes));
         }
         // Not by their sentences: a wider one may allow what another one did.
-        let gained = |old: &Self, new: &Self| sentences(&gained(&old.permissions, &new.permissions));
+        let gained =
+            |old: &Self, new: &Self| sentences(&gained(&old.permissions, &new.permissions));
         let permissions = [("added", gained(self, new)), ("removed", gained(new, self))];
         facts.insert("permissions", permissions.into());
         let (mut unsafe_changes, mut changed) = (BTreeSet::new(), BTreeSet::new());
@@ -71,9 +72,9 @@ impl BundleDifference {
 impl fmt::Display for Contents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.identity)?;
-        FACT_KINDS
-            .iter()
-            .try_for_each(|(kind, title)| section(f, title, self.facts.get(kind).into_iter().flatten()))
+        FACT_KINDS.iter().try_for_each(|(kind, title)| {
+            section(f, title, self.facts.get(kind).into_iter().flatten())
+        })
     }
 }
 
@@ -83,9 +84,14 @@ impl fmt::Display for BundleDifference {
         section(f, "Unsafe changes", &self.unsafe_changes)?;
         FACT_KINDS.iter().try_for_each(|(kind, title)| {
             let changes = self.facts.get(kind).into_iter();
-            let lines = changes.flat_map(|texts| CHANGES.map(|(change, sign)| (sign, texts.get(change))));
             let lines =
-                lines.flat_map(|(sign, texts)| texts.into_iter().flatten().map(move |text| format!("{sign} {text}")));
+                changes.flat_map(|texts| CHANGES.map(|(change, sign)| (sign, texts.get(change))));
+            let lines = lines.flat_map(|(sign, texts)| {
+                texts
+                    .into_iter()
+                    .flatten()
+                    .map(move |text| format!("{sign} {text}"))
+            });
             section(f, title, lines)
         })
     }
@@ -105,7 +111,11 @@ impl fmt::Display for UnsafeChange {
 }
 
 /// Writes a title and indented lines, and nothing if there are none.
-fn section(f: &mut fmt::Formatter<'_>, title: &str, lines: impl IntoIterator<Item = impl fmt::Display>) -> fmt::Result {
+fn section(
+    f: &mut fmt::Formatter<'_>,
+    title: &str,
+    lines: impl IntoIterator<Item = impl fmt::Display>,
+) -> fmt::Result {
     let mut title = Some(title);
     for line in lines {
         if let Some(title) = title.take() {

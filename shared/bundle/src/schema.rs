@@ -1,8 +1,10 @@
-//! Schemas of CustomResourceDefinitions, compared by the rules of crdify with the settings of OLM v1.
+//! Schemas of CustomResourceDefinitions, compared by the rules of crdify with the settings of OLM
+//! v1.
 //!
-//! Like crdify, it compares each property of the old schema with that of the same path, without the properties in it. Schemas in
-//! `additionalProperties`, `anyOf` and the like are compared on their own and also as a part of the schema around them, where
-//! no rule knows them: each change in them is unsafe.
+//! Like crdify, it compares each property of the old schema with that of the same path, without the
+//! properties in it. Schemas in `additionalProperties`, `anyOf` and the like are compared on their
+//! own and also as a part of the schema around them, where no rule knows them: each change in them
+//! is unsafe.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +14,8 @@ use serde_json::Value;
 /// Longest value in a text about a change, in characters.
 const VALUE_CHARS: usize = 60;
 
-// All keywords that Kubernetes reads (`JSONSchemaProps` of apiextensions.k8s.io/v1). It ignores others.
+// All keywords that Kubernetes reads (`JSONSchemaProps` of apiextensions.k8s.io/v1). It ignores
+// others.
 /// Keywords with an object of schemas.
 const NAMED: &str = "definitions dependencies patternProperties properties";
 /// Keywords with a schema, a list of them, or true or false in place of one.
@@ -89,7 +92,9 @@ fn is_same(keyword: &str, before: &Value, after: &Value) -> bool {
     let mut pairs = olds.iter().zip(&news);
     olds.len() == news.len()
         && pairs.all(|((path, old), (new_path, new))| {
-            path == new_path && keywords().all(|keyword| is_same(keyword, value(old, keyword), value(new, keyword)))
+            path == new_path
+                && keywords()
+                    .all(|keyword| is_same(keyword, value(old, keyword), value(new, keyword)))
         })
 }
 
@@ -99,8 +104,13 @@ fn is_unsafe(keyword: &str, before: &Value, after: &Value) -> Option<bool> {
     let numbers = before.as_f64().zip(after.as_f64());
     let is_lower = numbers.is_some_and(|(before, after)| after < before);
     let is_higher = numbers.is_some_and(|(before, after)| after > before);
-    let items =
-        |list: &Value| -> BTreeSet<String> { list.as_array().into_iter().flatten().map(Value::to_string).collect() };
+    let items = |list: &Value| -> BTreeSet<String> {
+        list.as_array()
+            .into_iter()
+            .flatten()
+            .map(Value::to_string)
+            .collect()
+    };
     let (olds, news) = (items(before), items(after));
     match keyword {
         // Schemas are compared each by its path.
@@ -129,7 +139,8 @@ pub struct UnsafeChange {
     pub crd: String,
     /// Version, or two served versions as `v1alpha1 -> v1`; empty for the whole definition.
     pub version: String,
-    /// Path of the property as crdify writes it, such as `^.spec.size`; empty for the whole definition.
+    /// Path of the property as crdify writes it, such as `^.spec.size`; empty for the whole
+    /// definition.
     pub property: String,
     /// Name of crdify's validation, such as `maximum`.
     pub rule: &'static str,
@@ -142,7 +153,8 @@ pub struct UnsafeChange {
 pub(crate) struct SchemaComparison {
     /// Definition and versions of the changes to come.
     pub(crate) place: UnsafeChange,
-    /// True if a property that the new schema lacks is compared with an empty one. False if its absence is a change by itself.
+    /// True if a property that the new schema lacks is compared with an empty one. False if its
+    /// absence is a change by itself.
     pub(crate) ignores_removal: bool,
     pub(crate) changes: BTreeSet<UnsafeChange>,
 }

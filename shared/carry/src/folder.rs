@@ -9,7 +9,8 @@ use crate::{CarriedImage, CarryError};
 const FILE: &str = "carry.json";
 const VERSION: u32 = 1;
 
-/// Content of `carry.json`: the archive and the images of a folder. It is written when all the rest is there.
+/// Content of `carry.json`: the archive and the images of a folder. It is written when all the rest
+/// is there.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CarriedFolder {
@@ -46,10 +47,13 @@ impl CarriedFolder {
             read => read.map_err(CarryError::file(&path))?,
         };
         let wrong = |reason: String| CarryError::Refused(format!("{}: {reason}", path.display()));
-        let carried: Self = serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
+        let carried: Self =
+            serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
         if carried.format_version != VERSION {
             let version = carried.format_version;
-            return Err(wrong(format!("it has version {version}; this program reads {VERSION}")));
+            return Err(wrong(format!(
+                "it has version {version}; this program reads {VERSION}"
+            )));
         }
         if Path::new(&carried.archive).file_name() != Some(carried.archive.as_ref()) {
             return Err(wrong(format!("{:?} is no name of a file", carried.archive)));
@@ -65,12 +69,14 @@ impl CarriedFolder {
     /// As [`replace_file`].
     pub fn write(&self, folder: &Path) -> Result<(), CarryError> {
         let path = folder.join(FILE);
-        let bytes = serde_json::to_vec_pretty(self).map_err(|error| CarryError::File(path.clone(), error.into()))?;
+        let bytes = serde_json::to_vec_pretty(self)
+            .map_err(|error| CarryError::File(path.clone(), error.into()))?;
         replace_file(&path, &bytes)
     }
 }
 
-/// Replaces a file so that it is either the old one or the whole new one, with the folders above it.
+/// Replaces a file so that it is either the old one or the whole new one, with the folders above
+/// it.
 ///
 /// # Errors
 /// A file that cannot be written.

@@ -20,7 +20,8 @@ const COPIES: usize = 4;
 /// Folder beside the images for those that are being copied. No registry has this name.
 const PARTIAL: &str = ".partial";
 
-/// Requests to registries at the same time: enough to hide the delay of a distant one, too few to look like an attack.
+/// Requests to registries at the same time: enough to hide the delay of a distant one, too few to
+/// look like an attack.
 const LOOKUPS: usize = 8;
 
 /// Image to copy, or a manifest that is attached to one.
@@ -56,8 +57,8 @@ pub struct CopyCounts {
     pub failed: usize,
 }
 
-/// Lists images with what is attached to them. What fails is said. Returns the images, and the number of failures: an image is
-/// listed too if what is attached to it cannot be looked up.
+/// Lists images with what is attached to them. What fails is said. Returns the images, and the
+/// number of failures: an image is listed too if what is attached to it cannot be looked up.
 pub async fn list_images(
     sources: &Sources,
     images: impl Iterator<Item = &str>,
@@ -71,7 +72,11 @@ pub async fn list_images(
     let (mut all, mut failed) = (Vec::new(), 0);
     let mut lookups = stream::iter(lookups).buffer_unordered(LOOKUPS);
     while let Some((image, found, listed)) = lookups.next().await {
-        let what = if found.is_empty() { "" } else { "what is attached to " };
+        let what = if found.is_empty() {
+            ""
+        } else {
+            "what is attached to "
+        };
         all.extend(found);
         if let Err(error) = listed {
             failed += 1;
@@ -86,7 +91,11 @@ pub async fn list_images(
 }
 
 /// Adds the image to `found`, then what is attached to it.
-async fn list_image(sources: &Sources, image: &str, found: &mut Vec<CarriedImage>) -> Result<(), CarryError> {
+async fn list_image(
+    sources: &Sources,
+    image: &str,
+    found: &mut Vec<CarriedImage>,
+) -> Result<(), CarryError> {
     let reference = ImageReference::new(image);
     let source = registry_image(&reference.to_string())?;
     let digest = sources.resolve(&source).await?;
@@ -111,8 +120,11 @@ impl CarriedImage {
     /// Checks a list that comes from elsewhere: its texts become paths and arguments of a program.
     pub(crate) fn check(&self) -> Result<(), CarryError> {
         registry_image(&self.image)?;
-        let is_whole = self.reference().to_string() == self.image && self.digest.parse::<Digest>().is_ok();
-        is_whole.then_some(()).ok_or_else(|| no_reference(&self.image))
+        let is_whole =
+            self.reference().to_string() == self.image && self.digest.parse::<Digest>().is_ok();
+        is_whole
+            .then_some(())
+            .ok_or_else(|| no_reference(&self.image))
     }
 
     /// Returns the parsed reference.
@@ -160,7 +172,8 @@ impl ImagePlace<'_> {
                     return Ok(true);
                 }
                 let tagged = registry_image(&target.place_of(&image.image))?;
-                Ok(sources.exists(&tagged).await? && sources.resolve(&tagged).await?.as_str() == image.digest)
+                Ok(sources.exists(&tagged).await?
+                    && sources.resolve(&tagged).await?.as_str() == image.digest)
             }
         }
     }
@@ -188,7 +201,8 @@ pub struct ImageCopier<'a> {
     pub skopeo: &'a Skopeo,
     /// Answers of registries about what is there.
     pub sources: &'a Sources,
-    /// Folder of the images, filled by another copy. `None`: the registries that their references name.
+    /// Folder of the images, filled by another copy. `None`: the registries that their references
+    /// name.
     pub from: Option<&'a Path>,
     /// Place for the images.
     pub to: ImagePlace<'a>,
@@ -224,7 +238,12 @@ impl ImageCopier<'_> {
     }
 
     /// Copies an image unless it is there. Returns true if it was copied.
-    async fn one(&self, image: &CarriedImage, number: usize, of: usize) -> Result<bool, CarryError> {
+    async fn one(
+        &self,
+        image: &CarriedImage,
+        number: usize,
+        of: usize,
+    ) -> Result<bool, CarryError> {
         if self.to.has(self.sources, image).await? {
             return Ok(false);
         }
@@ -233,7 +252,11 @@ impl ImageCopier<'_> {
             Some(folder) if ImagePlace::Folder(folder).has(self.sources, image).await? => {
                 dir(&folder.join(&image.image))
             }
-            Some(_) => return Err(CarryError::refused("it is not in the folder: run `carry out` again")),
+            Some(_) => {
+                return Err(CarryError::refused(
+                    "it is not in the folder: run `carry out` again",
+                ));
+            }
         };
         let folder = match self.to {
             ImagePlace::Folder(folder) => folder,
@@ -244,7 +267,9 @@ impl ImageCopier<'_> {
         };
         let path = folder.join(&image.image);
         // With the process in its name, because skopeo may outlive this program and write on.
-        let partial = folder.join(PARTIAL).join(format!("{}-{number}", std::process::id()));
+        let partial = folder
+            .join(PARTIAL)
+            .join(format!("{}-{number}", std::process::id()));
         self.run(&from, &dir(&partial), number, of).await?;
         if !self.dry_run {
             // An image has its name only when it is whole, also if this process is killed.
@@ -253,7 +278,9 @@ impl ImageCopier<'_> {
             let moved = moved.and_then(|()| fs::rename(&partial, &path));
             moved.map_err(CarryError::file(&path))?;
             if !self.to.has(self.sources, image).await? {
-                return Err(CarryError::refused("the registry sent another image than it named"));
+                return Err(CarryError::refused(
+                    "the registry sent another image than it named",
+                ));
             }
         }
         Ok(true)
@@ -265,14 +292,18 @@ impl ImageCopier<'_> {
         if self.dry_run {
             return Ok(());
         }
-        if let Some(folder) = to.strip_prefix("dir:").and_then(|path| Path::new(path).parent()) {
+        if let Some(folder) = to
+            .strip_prefix("dir:")
+            .and_then(|path| Path::new(path).parent())
+        {
             fs::create_dir_all(folder).map_err(CarryError::file(folder))?;
         }
         self.skopeo.run(&words).await
     }
 }
 
-/// Removes the images that are half copied, as far as possible: a skopeo that outlives a killed process may still write them.
+/// Removes the images that are half copied, as far as possible: a skopeo that outlives a killed
+/// process may still write them.
 pub fn remove_partial(folder: &Path) {
     fs::remove_dir_all(folder.join(PARTIAL)).ok();
 }
@@ -293,13 +324,18 @@ pub async fn check_images(sources: &Sources, needs: &RequiredImages) -> ImageChe
         };
         (reference.to_owned(), check)
     });
-    stream::iter(checks).buffer_unordered(LOOKUPS).collect().await
+    stream::iter(checks)
+        .buffer_unordered(LOOKUPS)
+        .collect()
+        .await
 }
 
-/// Answers by the reference of the image: true if it exists, or the reason for which the registry gave no answer.
+/// Answers by the reference of the image: true if it exists, or the reason for which the registry
+/// gave no answer.
 pub type ImageChecks = BTreeMap<String, Result<bool, String>>;
 
-/// Returns every image with its uses. `exists` is there with --check only, and null if the registry gave no answer.
+/// Returns every image with its uses. `exists` is there with --check only, and null if the registry
+/// gave no answer.
 pub fn images_document(needs: &RequiredImages, checks: Option<&ImageChecks>) -> Value {
     let images = needs.images.iter().map(|(image, needed_by)| {
         let mut line = json!({"image": image, "neededBy": needed_by});

@@ -1,4 +1,5 @@
-//! The configuration of oc-mirror v2 (`mirror.openshift.io/v2alpha1`, internal/pkg/api/v2alpha1/type_config.go).
+//! The configuration of oc-mirror v2 (`mirror.openshift.io/v2alpha1`,
+//! internal/pkg/api/v2alpha1/type_config.go).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +11,8 @@ use source::Source;
 
 use crate::CarryError;
 
-/// Images of the catalogs that were read so far, the configuration that selects them, and names that occur in the catalogs.
+/// Images of the catalogs that were read so far, the configuration that selects them, and names
+/// that occur in the catalogs.
 #[derive(Default)]
 pub struct FoundImages {
     /// Images with the bundles that need them.
@@ -40,13 +42,18 @@ impl FoundImages {
     ) -> Result<Option<Value>, SelectionError> {
         let chosen = choice.channels(name, package)?;
         let is_chosen = chosen.as_ref().is_none_or(|channels| !channels.is_empty());
-        let channels: Vec<&str> = chosen.into_iter().flatten().map(|(channel, _)| channel).collect();
-        self.channels.extend(channels.iter().map(|&channel| channel.to_owned()));
+        let channels: Vec<&str> = chosen
+            .into_iter()
+            .flatten()
+            .map(|(channel, _)| channel)
+            .collect();
+        self.channels
+            .extend(channels.iter().map(|&channel| channel.to_owned()));
         Ok(is_chosen.then(|| package_entry(name, package.default_channel.as_ref(), &channels)))
     }
 
-    /// Adds a catalog with its chosen packages and their images. One of a registry becomes an entry of `operators`, pinned to the digest
-    /// that was read.
+    /// Adds a catalog with its chosen packages and their images. One of a registry becomes an entry
+    /// of `operators`, pinned to the digest that was read.
     pub fn add_catalog(
         &mut self,
         source: &SourceRef,
@@ -55,9 +62,11 @@ impl FoundImages {
         needs: RequiredImages,
     ) {
         if matches!(source.reference.parse(), Ok(Source::Registry { .. })) {
-            self.operators.push(operator_entry(source, choice, packages));
+            self.operators
+                .push(operator_entry(source, choice, packages));
         } else {
-            // oc-mirror reads nothing but images, so the images of such a catalog are listed one by one.
+            // oc-mirror reads nothing but images, so the images of such a catalog are listed one by
+            // one.
             self.additional_images.extend(needs.images.keys().cloned());
         }
         self.needs.merge(needs);
@@ -114,8 +123,8 @@ fn operator_entry(source: &SourceRef, choice: &BundleSelection, packages: &[Valu
 fn package_entry(name: &str, default_channel: Option<&String>, channels: &[&str]) -> Value {
     let mut entry = json!({"name": name});
     if let Some(newest) = channels.last() {
-        // oc-mirror requires a default channel that is among the chosen ones. Most names of channels contain a version, so the
-        // last one is the newest.
+        // oc-mirror requires a default channel that is among the chosen ones. Most names of
+        // channels contain a version, so the last one is the newest.
         if !default_channel.is_some_and(|default| channels.contains(&default.as_str())) {
             entry["defaultChannel"] = json!(newest);
         }
@@ -126,7 +135,10 @@ fn package_entry(name: &str, default_channel: Option<&String>, channels: &[&str]
 
 /// Returns a list of objects with a name.
 fn named<T: Serialize>(names: impl IntoIterator<Item = T>) -> Value {
-    names.into_iter().map(|name| json!({"name": name})).collect()
+    names
+        .into_iter()
+        .map(|name| json!({"name": name}))
+        .collect()
 }
 
 /// Repositories of a registry with their tags and digests (skopeo-sync(1), "YAML file content").
@@ -158,7 +170,9 @@ mod tests {
     /// Tags that look like numbers stay texts, and no list is empty.
     #[test]
     fn skopeo_document_groups_versions_by_registry() {
-        let bundle = |at: usize, image: &str| format!(r#"{{"image":"{image}","name":"b{at}","schema":"olm.bundle"}}"#);
+        let bundle = |at: usize, image: &str| {
+            format!(r#"{{"image":"{image}","name":"b{at}","schema":"olm.bundle"}}"#)
+        };
         let images = [
             "q.io/a/b:1.0",
             "q.io/a/b:012",
@@ -166,10 +180,16 @@ mod tests {
             "q.io/a/b@sha256:00",
             "nginx",
         ];
-        let lines: Vec<String> = images.iter().enumerate().map(|(at, image)| bundle(at, image)).collect();
+        let lines: Vec<String> = images
+            .iter()
+            .enumerate()
+            .map(|(at, image)| bundle(at, image))
+            .collect();
         let mut needs = RequiredImages::default();
         let package = PackageParser::parse(lines.join("\n").as_bytes());
-        needs.add("c", "p", &package, &BundleSelection::default()).unwrap();
+        needs
+            .add("c", "p", &package, &BundleSelection::default())
+            .unwrap();
         insta::assert_snapshot!(serde_saphyr::to_string(&skopeo_sync(&needs)).unwrap(), @r#"
         docker.io:
           images:

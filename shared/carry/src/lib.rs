@@ -11,13 +11,13 @@ mod skopeo;
 
 pub use crate::folder::{CarriedFolder, lock_folder, replace_file};
 pub use crate::images::{
-    CarriedImage, CopyCounts, ImageChecks, ImageCopier, ImagePlace, check_images, images_document, list_images,
-    remove_partial,
+    CarriedImage, CopyCounts, ImageChecks, ImageCopier, ImagePlace, check_images, images_document,
+    list_images, remove_partial,
 };
 pub use crate::imageset::{FoundImages, SkopeoRegistry, skopeo_sync};
 pub use crate::manifests::{
-    CatalogRepository, LATEST, ManifestTarget, addressed_catalog_source, catalog_source, cluster_catalog,
-    cluster_files, yaml,
+    CatalogRepository, LATEST, ManifestTarget, addressed_catalog_source, catalog_source,
+    cluster_catalog, cluster_files, yaml,
 };
 pub use crate::mirrors::{ImageMirrors, TargetRegistry};
 pub use crate::skopeo::Skopeo;
@@ -28,7 +28,8 @@ pub type SayLine<'a> = &'a (dyn Fn(&str) + Sync);
 /// Error of copying images, and of naming manifests.
 #[derive(Debug, thiserror::Error)]
 pub enum CarryError {
-    /// A step that cannot be done. Holds the reason for people; no caller handles one reason in another way.
+    /// A step that cannot be done. Holds the reason for people; no caller handles one reason in
+    /// another way.
     #[error("{0}")]
     Refused(String),
     /// The program skopeo cannot be started.

@@ -1,4 +1,5 @@
-//! Manifests by which a cluster uses a catalog of the mirror, as an image that the mirror serves, and the folder of all files for it.
+//! Manifests by which a cluster uses a catalog of the mirror, as an image that the mirror serves,
+//! and the folder of all files for it.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -14,7 +15,8 @@ pub const LATEST: &str = "latest";
 /// Longest part of a tag in the name of a manifest, in bytes (`hashTruncLen` of oc-mirror v2).
 const TAG_BYTES_MAX: usize = 12;
 
-/// Longest name of a manifest. OLM names a Service after a CatalogSource, and that name is a DNS-1123 label.
+/// Longest name of a manifest. OLM names a Service after a CatalogSource, and that name is a
+/// DNS-1123 label.
 const NAME_BYTES_MAX: usize = 63;
 
 /// Repository and tag of a catalog, from which oc-mirror v2 makes the names of its manifests.
@@ -27,12 +29,16 @@ pub struct CatalogRepository {
 }
 
 impl CatalogRepository {
-    /// Returns the repository and the tag of a catalog that is published from a source. The name of an entry of an ImageSetConfiguration has the tag of
-    /// its image in it, such as `redhat-operator-index-v4-20`. Any other catalog has the tag under which the mirror serves it.
+    /// Returns the repository and the tag of a catalog that is published from a source. The name of
+    /// an entry of an ImageSetConfiguration has the tag of its image in it, such as
+    /// `redhat-operator-index-v4-20`. Any other catalog has the tag under which the mirror serves
+    /// it.
     pub fn new(catalog: &CatalogName, source: &str) -> Self {
         let input = source.strip_prefix("compose:");
         // A comma separates several inputs.
-        let input = input.and_then(|text| text.rsplit_once('#')).map(|(input, _)| input);
+        let input = input
+            .and_then(|text| text.rsplit_once('#'))
+            .map(|(input, _)| input);
         let input = input.filter(|input| input.contains('/') && !input.contains(','));
         let tag = input.and_then(|input| ImageReference::new(input).tag);
         let tag = tag.unwrap_or_else(|| LATEST.to_owned());
@@ -52,7 +58,11 @@ impl CatalogRepository {
     /// Returns the end of the names of the manifests: repository and tag, dashes for dots.
     pub fn suffix(&self) -> String {
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-        let tag = self.tag.chars().take(TAG_BYTES_MAX).map(|c| c.to_ascii_lowercase());
+        let tag = self
+            .tag
+            .chars()
+            .take(TAG_BYTES_MAX)
+            .map(|c| c.to_ascii_lowercase());
         let tag: String = tag.map(|c| if is_plain(c) { c } else { '-' }).collect();
         format!("{}-{}", self.repository, tag.trim_end_matches('-')).replace('.', "-")
     }
@@ -62,7 +72,8 @@ impl CatalogRepository {
 pub struct ManifestTarget {
     /// Name of the catalog in the mirror.
     pub catalog: CatalogName,
-    /// End of the names of the manifests, as oc-mirror v2 builds it: repository and tag, dashes for dots.
+    /// End of the names of the manifests, as oc-mirror v2 builds it: repository and tag, dashes for
+    /// dots.
     pub suffix: String,
     /// Reference of the image.
     pub image: String,
@@ -111,7 +122,8 @@ pub fn cluster_catalog(target: &ManifestTarget) -> Value {
     })
 }
 
-/// Returns the manifest for OLM v0. The image contains only FBC, so OLM extracts it and serves it with its own `opm`.
+/// Returns the manifest for OLM v0. The image contains only FBC, so OLM extracts it and serves it
+/// with its own `opm`.
 pub fn catalog_source(target: &ManifestTarget, namespace: &str) -> Value {
     let mut source = grpc_source(target, namespace);
     source["spec"]["grpcPodConfig"] = json!({
@@ -136,9 +148,15 @@ fn grpc_source(target: &ManifestTarget, namespace: &str) -> Value {
     })
 }
 
-/// Returns the manifests for OLM v0 that asks the mirror itself, without a pod for each catalog: a CatalogSource, and in a cluster
-/// a Service that gives the pods of the mirror the name of the catalog. `host` is that of the mirror; its port does not count.
-pub fn addressed_catalog_source(target: &ManifestTarget, host: &str, port: u16, namespace: &str) -> Vec<Value> {
+/// Returns the manifests for OLM v0 that asks the mirror itself, without a pod for each catalog: a
+/// CatalogSource, and in a cluster a Service that gives the pods of the mirror the name of the
+/// catalog. `host` is that of the mirror; its port does not count.
+pub fn addressed_catalog_source(
+    target: &ManifestTarget,
+    host: &str,
+    port: u16,
+    namespace: &str,
+) -> Vec<Value> {
     // A label of DNS has no dots.
     let label = target.catalog.as_str().replace('.', "-");
     let mut source = grpc_source(target, namespace);
@@ -169,7 +187,8 @@ fn minutes(interval: Duration) -> u64 {
     interval.as_secs().div_ceil(60).max(1)
 }
 
-/// Returns the manifests of catalogs and the settings of nodes, each by its path in a folder. `say` is told what is left out.
+/// Returns the manifests of catalogs and the settings of nodes, each by its path in a folder. `say`
+/// is told what is left out.
 ///
 /// # Errors
 /// A value that YAML cannot hold.
@@ -199,7 +218,10 @@ pub fn cluster_files(
     }
     if !signed.is_empty() {
         // containers-registries.d(5)
-        files.insert("registries.d.yaml".to_owned(), yaml(&[json!({"docker": signed})])?);
+        files.insert(
+            "registries.d.yaml".to_owned(),
+            yaml(&[json!({"docker": signed})])?,
+        );
     }
     Ok(files)
 }

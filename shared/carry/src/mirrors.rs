@@ -1,4 +1,5 @@
-//! Settings by which nodes find copied images in another registry: of OpenShift, of podman and CRI-O, and of containerd.
+//! Settings by which nodes find copied images in another registry: of OpenShift, of podman and
+//! CRI-O, and of containerd.
 
 use std::{collections::BTreeMap, fmt::Write};
 
@@ -8,8 +9,9 @@ use source::Source;
 
 use crate::{SayLine, printable};
 
-/// Registry to which images are copied, each below the name of the registry that it came from, as `skopeo sync --scoped` does:
-/// `quay.io/team/app` becomes `REGISTRY/PATH/quay.io/team/app`. So images of two registries never have one name.
+/// Registry to which images are copied, each below the name of the registry that it came from, as
+/// `skopeo sync --scoped` does: `quay.io/team/app` becomes `REGISTRY/PATH/quay.io/team/app`. So
+/// images of two registries never have one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetRegistry {
     /// Host with its port.
@@ -53,14 +55,18 @@ impl std::str::FromStr for TargetRegistry {
             Ok(Source::Registry { .. }) if ImageReference::new(base).digest.is_none() => {
                 let host = base.split('/').next().unwrap_or(base);
                 let has_host = host.contains(['.', ':']) || host == "localhost";
-                let named = has_host.then_some(host).ok_or("name its host: HOST[:PORT][/PATH]")?;
+                let named = has_host
+                    .then_some(host)
+                    .ok_or("name its host: HOST[:PORT][/PATH]")?;
                 Ok(Self {
                     host: named.to_owned(),
                     base: base.to_owned(),
                     is_plain,
                 })
             }
-            _ => Err(format!("{text:?} names no registry: write HOST[:PORT][/PATH]")),
+            _ => Err(format!(
+                "{text:?} names no registry: write HOST[:PORT][/PATH]"
+            )),
         }
     }
 }
@@ -81,13 +87,19 @@ pub struct ImageMirrors<'a> {
 
 impl<'a> ImageMirrors<'a> {
     /// Groups images. What is no reference of an image is said: no cluster can pull it either.
-    pub fn new<'i>(target: &'a TargetRegistry, images: impl IntoIterator<Item = &'i str>, say: SayLine<'_>) -> Self {
+    pub fn new<'i>(
+        target: &'a TargetRegistry,
+        images: impl IntoIterator<Item = &'i str>,
+        say: SayLine<'_>,
+    ) -> Self {
         let mut scopes: BTreeMap<String, MirroredPulls> = BTreeMap::new();
         for image in images {
             let reference = ImageReference::new(image);
             if reference.to_string().parse::<Source>().is_err() {
                 let image = printable(image);
-                say(&format!("warning: {image} is no image reference and has no mirror"));
+                say(&format!(
+                    "warning: {image} is no image reference and has no mirror"
+                ));
                 continue;
             }
             let pulls = scopes.entry(scope(&reference)).or_default();
@@ -101,7 +113,9 @@ impl<'a> ImageMirrors<'a> {
     pub fn manifests(&self) -> Vec<Value> {
         let set = |kind: &str, name: &str, field: &str, wanted: fn(&MirroredPulls) -> bool| {
             let scopes = self.scopes.iter().filter(|(_, pulls)| wanted(pulls));
-            let entries = scopes.map(|(scope, _)| json!({"source": scope, "mirrors": [self.target.place_of(scope)]}));
+            let entries = scopes.map(
+                |(scope, _)| json!({"source": scope, "mirrors": [self.target.place_of(scope)]}),
+            );
             let entries: Vec<Value> = entries.collect();
             (!entries.is_empty()).then(|| {
                 json!({
@@ -113,14 +127,20 @@ impl<'a> ImageMirrors<'a> {
             })
         };
         let (idms, itms) = ("idms-operator-0", "itms-operator-0");
-        let digests = set("ImageDigestMirrorSet", idms, "imageDigestMirrors", |pulls| {
-            pulls.by_digest
+        let digests = set(
+            "ImageDigestMirrorSet",
+            idms,
+            "imageDigestMirrors",
+            |pulls| pulls.by_digest,
+        );
+        let tags = set("ImageTagMirrorSet", itms, "imageTagMirrors", |pulls| {
+            pulls.by_tag
         });
-        let tags = set("ImageTagMirrorSet", itms, "imageTagMirrors", |pulls| pulls.by_tag);
         digests.into_iter().chain(tags).collect()
     }
 
-    /// Returns a file for `/etc/containers/registries.conf.d` of podman and CRI-O (containers-registries.conf(5)).
+    /// Returns a file for `/etc/containers/registries.conf.d` of podman and CRI-O
+    /// (containers-registries.conf(5)).
     pub fn registries_conf(&self) -> String {
         let mut text = String::new();
         for (scope, pulls) in &self.scopes {
@@ -142,31 +162,49 @@ impl<'a> ImageMirrors<'a> {
         text
     }
 
-    /// Returns a `hosts.toml` of containerd for each registry, by its folder below `/etc/containerd/certs.d`.
+    /// Returns a `hosts.toml` of containerd for each registry, by its folder below
+    /// `/etc/containerd/certs.d`.
     pub fn hosts_toml(&self) -> BTreeMap<&str, String> {
-        let hosts = self.scopes.keys().map(|scope| scope.split('/').next().unwrap_or(scope));
+        let hosts = self
+            .scopes
+            .keys()
+            .map(|scope| scope.split('/').next().unwrap_or(scope));
         let file = |host: &str| {
             // Docker Hub answers at another name than that in its references.
             let server = match host {
                 "docker.io" => "registry-1.docker.io",
                 _ => host,
             };
-            let scheme = if self.target.is_plain { "http" } else { "https" };
+            let scheme = if self.target.is_plain {
+                "http"
+            } else {
+                "https"
+            };
             let place = self.target.place_of(host);
             let (registry, path) = place.split_once('/').unwrap_or((&place, ""));
             let server = quoted(&format!("https://{server}"));
             let api = quoted(&format!("{scheme}://{registry}/v2/{path}"));
-            format!("server = {server}\n\n[host.{api}]\ncapabilities = [\"pull\", \"resolve\"]\noverride_path = true\n")
+            format!(
+                "server = {server}\n\n[host.{api}]\ncapabilities = [\"pull\", \"resolve\"]\noverride_path = true\n"
+            )
         };
         hosts.map(|host| (host, file(host))).collect()
     }
 }
 
-/// Returns the repositories that have one rule: those beside the image, below the namespace of its registry. An image right below
-/// its registry has a rule of its own, because a rule for the host would redirect images that were not copied.
+/// Returns the repositories that have one rule: those beside the image, below the namespace of its
+/// registry. An image right below its registry has a rule of its own, because a rule for the host
+/// would redirect images that were not copied.
 fn scope(reference: &ImageReference) -> String {
-    let namespace = reference.repository.rsplit_once('/').map(|(namespace, _)| namespace);
-    format!("{}/{}", reference.registry, namespace.unwrap_or(&reference.repository))
+    let namespace = reference
+        .repository
+        .rsplit_once('/')
+        .map(|(namespace, _)| namespace);
+    format!(
+        "{}/{}",
+        reference.registry,
+        namespace.unwrap_or(&reference.repository)
+    )
 }
 
 /// Returns a host as a part of a path, which has no colon and no capital letter.
@@ -190,9 +228,10 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// Facts of oc-mirror v2 (855b64a3, `generateImageMirrors` and `attemptNamespaceScope`): source and kind of each entry, whose
-    /// mirror is the target with the path of the source. Ours differ in this: the mirror has the registry of the source in its
-    /// path; an image right below its registry is `registry/image` and not the whole registry; an image with tag and digest is
+    /// Facts of oc-mirror v2 (855b64a3, `generateImageMirrors` and `attemptNamespaceScope`): source
+    /// and kind of each entry, whose mirror is the target with the path of the source. Ours differ
+    /// in this: the mirror has the registry of the source in its path; an image right below its
+    /// registry is `registry/image` and not the whole registry; an image with tag and digest is
     /// pulled by digest, so it is in no ImageTagMirrorSet; there are no annotations of oc-mirror.
     #[test]
     fn mirror_sets_equal_those_of_oc_mirror_up_to_listed_differences() {
@@ -225,11 +264,16 @@ mod tests {
                 &["quay.io/other", "quay.io/team"],
                 &["docker.io/library", "quay.io/team"],
             ),
-            (&nested, &["ghcr.io/org/app", "quay.io:443/a"], &["ghcr.io/org"]),
+            (
+                &nested,
+                &["ghcr.io/org/app", "quay.io:443/a"],
+                &["ghcr.io/org"],
+            ),
         ];
         for (images, digests, tags) in facts {
             let target = target(TARGET);
-            let sets = ImageMirrors::new(&target, images.iter().map(String::as_str), &|_| {}).manifests();
+            let sets =
+                ImageMirrors::new(&target, images.iter().map(String::as_str), &|_| {}).manifests();
             let entries = |kind: &str, field: &str| {
                 let set = sets.iter().find(|set| set["kind"] == kind);
                 set.map_or(json!([]), |set| set["spec"][field].clone())
@@ -241,8 +285,14 @@ mod tests {
                 };
                 Value::from_iter(sources.iter().map(entry))
             };
-            assert_eq!(entries("ImageDigestMirrorSet", "imageDigestMirrors"), expected(digests));
-            assert_eq!(entries("ImageTagMirrorSet", "imageTagMirrors"), expected(tags));
+            assert_eq!(
+                entries("ImageDigestMirrorSet", "imageDigestMirrors"),
+                expected(digests)
+            );
+            assert_eq!(
+                entries("ImageTagMirrorSet", "imageTagMirrors"),
+                expected(tags)
+            );
         }
     }
 
@@ -281,7 +331,10 @@ mod tests {
         "#);
         let tls = target(TARGET);
         let files = ImageMirrors::new(&tls, ["nginx"], &|_| {});
-        assert!(files.hosts_toml()["docker.io"].contains("[host.\"https://mirror.example:5000/v2/olm/docker.io\"]"));
+        assert!(
+            files.hosts_toml()["docker.io"]
+                .contains("[host.\"https://mirror.example:5000/v2/olm/docker.io\"]")
+        );
     }
 
     #[test]

@@ -28,7 +28,11 @@ impl Skopeo {
     ///
     /// # Errors
     /// A program that is missing or too old, and settings that it cannot have.
-    pub async fn find(program: PathBuf, http: FetchSettings, auth_files: &[PathBuf]) -> Result<Self, CarryError> {
+    pub async fn find(
+        program: PathBuf,
+        http: FetchSettings,
+        auth_files: &[PathBuf],
+    ) -> Result<Self, CarryError> {
         if auth_files.len() > 1 {
             let reason = "skopeo reads one credential file: name one --auth-file with the logins of all registries";
             return Err(CarryError::refused(reason));
@@ -77,7 +81,10 @@ impl Skopeo {
                 words.push(format!("--{side}-tls-verify=false"));
             }
             if let Some(folder) = &self.certificates {
-                words.extend([format!("--{side}-cert-dir"), folder.path().display().to_string()]);
+                words.extend([
+                    format!("--{side}-cert-dir"),
+                    folder.path().display().to_string(),
+                ]);
             }
         }
         words.extend([from.to_owned(), to.to_owned()]);
@@ -90,7 +97,10 @@ impl Skopeo {
     /// The last line that skopeo printed.
     pub(crate) async fn run(&self, words: &[String]) -> Result<(), CarryError> {
         let mut command = Command::new(&self.program);
-        command.args(&words[1..]).stdin(Stdio::null()).kill_on_drop(true);
+        command
+            .args(&words[1..])
+            .stdin(Stdio::null())
+            .kill_on_drop(true);
         let output = command.output().await.map_err(CarryError::Run)?;
         if output.status.success() {
             return Ok(());

@@ -1,5 +1,6 @@
-//! Prints random ranges of versions and what the mirror takes of them, one JSON object a line: of 5,000 by the rules of blang/semver,
-//! which bundles require, and of 2,000 by those of Masterminds/semver, which selections have.
+//! Prints random ranges of versions and what the mirror takes of them, one JSON object a line: of
+//! 5,000 by the rules of blang/semver, which bundles require, and of 2,000 by those of
+//! Masterminds/semver, which selections have.
 
 use catalog_mirror_compose::VersionConstraint;
 use olm::VersionRange;
@@ -11,7 +12,8 @@ use serde_json::json;
 /// Version that bundles have.
 const VERSION: &str = r"[0-3]\.[0-3]\.[0-3](-(0|1|9|alpha|alpha\.1|rc\.2)|)(\+b|)";
 
-/// Conditions and separators of one library: those of valid ranges, and those that miss a rule more often than not.
+/// Conditions and separators of one library: those of valid ranges, and those that miss a rule more
+/// often than not.
 struct RangeTexts {
     library: &'static str,
     count: usize,
@@ -56,21 +58,22 @@ fn main() -> Result<(), Reason> {
     } in TEXTS
     {
         for at in 0..count {
-            let mut random = |strategy: &str| strategy.new_tree(&mut runner).map(|tree| tree.current());
+            let mut random =
+                |strategy: &str| strategy.new_tree(&mut runner).map(|tree| tree.current());
             let [condition, separator] = if at % 3 == 0 { odd } else { valid };
             let mut range = random(condition)?;
             for _ in 0..at % 4 {
                 range = range + &random(separator)? + &random(condition)?;
             }
-            let versions = (0..12).map(|_| random(VERSION)).collect::<Result<Vec<String>, _>>()?;
+            let versions = (0..12)
+                .map(|_| random(VERSION))
+                .collect::<Result<Vec<String>, _>>()?;
             let takes = match library {
-                "blang" => {
-                    VersionRange::parse(&range).map(|range| takes(&versions, |version| contains(&range, version)))
-                }
-                _ => range
-                    .parse()
-                    .ok()
-                    .map(|range: VersionConstraint| takes(&versions, |version| range.contains(version))),
+                "blang" => VersionRange::parse(&range)
+                    .map(|range| takes(&versions, |version| contains(&range, version))),
+                _ => range.parse().ok().map(|range: VersionConstraint| {
+                    takes(&versions, |version| range.contains(version))
+                }),
             };
             println!(
                 "{}",

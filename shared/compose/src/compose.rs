@@ -11,20 +11,23 @@ use crate::lines::{PackageReader, push_lines};
 use crate::merge::Merger;
 use crate::outline::{PackageOutline, Remaining};
 use crate::{
-    ComposeError, ComposedContent, Composition, ConflictRule, Decision, DependencyRule, Explanation, PackageSink,
-    PackageSource, Removal,
+    ComposeError, ComposedContent, Composition, ConflictRule, Decision, DependencyRule,
+    Explanation, PackageSink, PackageSource, Removal,
 };
 
-/// Maximum size of the documents without a package if several inputs have some, in bytes: they are sorted in memory.
+/// Maximum size of the documents without a package if several inputs have some, in bytes: they are
+/// sorted in memory.
 const GLOBAL_BYTES_MAX: usize = 32 << 20;
 
-/// Composes a catalog of `catalogs`: one for each input, then one for each addition. Calls `sink` with each package. Holds one line
-/// at a time, and of the bundles names, versions and requirements. A package is read once to decide and once to be written;
-/// one that is taken whole is read only to check its dependencies.
+/// Composes a catalog of `catalogs`: one for each input, then one for each addition. Calls `sink`
+/// with each package. Holds one line at a time, and of the bundles names, versions and
+/// requirements. A package is read once to decide and once to be written; one that is taken whole
+/// is read only to check its dependencies.
 ///
 /// # Errors
-/// Fails if the selections, additions or removals do not fit the inputs, if the result would not be valid, if the work exceeds
-/// `budget`, or with the error of `sink`. The packages that `sink` has are then no catalog.
+/// Fails if the selections, additions or removals do not fit the inputs, if the result would not be
+/// valid, if the work exceeds `budget`, or with the error of `sink`. The packages that `sink` has
+/// are then no catalog.
 pub fn compose<C: PackageSource>(
     composition: &Composition,
     catalogs: &mut [C],
@@ -45,7 +48,8 @@ pub fn compose<C: PackageSource>(
         notes_requirements: composition.dependencies != DependencyRule::Ignore,
     };
     composer.run().map_err(|error| match budget.charge(0) {
-        // What fails then fails because of that, also the receiver, which may work within the same budget.
+        // What fails then fails because of that, also the receiver, which may work within the same
+        // budget.
         Err(over) => ComposeError::Work {
             place: composer.place,
             over,
@@ -91,7 +95,13 @@ impl<C: PackageSource> Composer<'_, '_, C> {
     /// Returns the input from which each package is taken.
     fn owners(&mut self) -> Result<BTreeMap<String, usize>, ComposeError> {
         let mut owners: BTreeMap<String, usize> = BTreeMap::new();
-        for (at, (input, catalog)) in self.composition.inputs.iter().zip(&*self.inputs).enumerate() {
+        for (at, (input, catalog)) in self
+            .composition
+            .inputs
+            .iter()
+            .zip(&*self.inputs)
+            .enumerate()
+        {
             let packages = catalog.packages();
             let mut selected = input.select.iter().flat_map(|select| &select.packages);
             if let Some(absent) = selected.find(|selection| !catalog.has(&selection.name)) {
@@ -104,7 +114,13 @@ impl<C: PackageSource> Composer<'_, '_, C> {
             for package in packages.into_iter().filter(|name| !name.is_empty()) {
                 self.dependencies.budget.charge(1)?;
                 let why = match owners.get(&package) {
-                    _ if input.select.as_ref().is_some_and(|select| !select.takes(&package)) => "not selected from",
+                    _ if input
+                        .select
+                        .as_ref()
+                        .is_some_and(|select| !select.takes(&package)) =>
+                    {
+                        "not selected from"
+                    }
                     Some(_) if self.composition.conflicts == ConflictRule::First => {
                         "an earlier input has it too; not from"
                     }
@@ -120,7 +136,8 @@ impl<C: PackageSource> Composer<'_, '_, C> {
                     }
                 };
                 let reason = format!("{why} {}", catalog.name());
-                self.explanation.decide([Decision::of_package(&package, false, reason)]);
+                self.explanation
+                    .decide([Decision::of_package(&package, false, reason)]);
             }
         }
         Ok(owners)
@@ -128,10 +145,17 @@ impl<C: PackageSource> Composer<'_, '_, C> {
 
     /// Keeps the documents without a package of all inputs, equal lines once.
     fn add_global(&mut self) -> Result<(), ComposeError> {
-        let catalogs = self.inputs.iter_mut().chain(&mut *self.additions).enumerate();
+        let catalogs = self
+            .inputs
+            .iter_mut()
+            .chain(&mut *self.additions)
+            .enumerate();
         let mut catalogs: Vec<_> = catalogs.filter(|(_, catalog)| catalog.has("")).collect();
         let inputs = 0..self.composition.inputs.len();
-        let first = catalogs.first().map(|(at, _)| *at).filter(|at| inputs.contains(at));
+        let first = catalogs
+            .first()
+            .map(|(at, _)| *at)
+            .filter(|at| inputs.contains(at));
         if let (1, Some(input)) = (catalogs.len(), first) {
             return self.push("", ComposedContent::Shard { input });
         }
@@ -141,10 +165,16 @@ impl<C: PackageSource> Composer<'_, '_, C> {
             PackageReader::open(*catalog, "", &self.dependencies.budget)?.for_each(|line| {
                 content.update(line);
                 // Sorted, so that the order of the inputs does not change the content hash.
-                bytes += if lines.insert(line.to_vec()) { line.len() } else { 0 };
+                bytes += if lines.insert(line.to_vec()) {
+                    line.len()
+                } else {
+                    0
+                };
                 if bytes > GLOBAL_BYTES_MAX {
                     let what = "the documents without a package of all inputs";
-                    return Err(ComposeError::Refused(format!("{what} exceed {GLOBAL_BYTES_MAX} bytes")));
+                    return Err(ComposeError::Refused(format!(
+                        "{what} exceed {GLOBAL_BYTES_MAX} bytes"
+                    )));
                 }
                 Ok(())
             })?;
@@ -157,8 +187,8 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         }
     }
 
-    /// Composes one package: what the selection of its input takes, then additions, then removals. One that is taken along has a
-    /// selection of its own.
+    /// Composes one package: what the selection of its input takes, then additions, then removals.
+    /// One that is taken along has a selection of its own.
     fn add_package(
         &mut self,
         name: &str,
@@ -168,7 +198,8 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         self.place = format!("package {}", shown(name));
         let removals = self.composition.remove.iter();
         let removals: Vec<&Removal> = removals.filter(|removal| removal.package == name).collect();
-        let is_whole = |removal: &&Removal| removal.channels.is_empty() && removal.bundles.is_empty();
+        let is_whole =
+            |removal: &&Removal| removal.channels.is_empty() && removal.bundles.is_empty();
         if removals.iter().any(is_whole) {
             return Ok(());
         }
@@ -176,12 +207,19 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         let is_edited = is_added || !removals.is_empty();
         let selection = match included {
             Some(included) => included.selection.clone(),
-            None => owner.and_then(|input| self.composition.inputs[input].select.as_ref()?.of_package(name)),
+            None => owner.and_then(|input| {
+                self.composition.inputs[input]
+                    .select
+                    .as_ref()?
+                    .of_package(name)
+            }),
         };
         let selection = selection.filter(|selection| !selection.takes_whole());
         let is_read = selection.is_some() || is_edited || self.notes_requirements;
         let mut lines = match owner {
-            Some(input) if is_read => PackageReader::open(&mut self.inputs[input], name, &self.dependencies.budget)?,
+            Some(input) if is_read => {
+                PackageReader::open(&mut self.inputs[input], name, &self.dependencies.budget)?
+            }
             _ => PackageReader::empty(name, &self.dependencies.budget),
         };
         let mut outline = PackageOutline::default();
@@ -217,7 +255,8 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         }
     }
 
-    /// Adds to a package and removes from it. What is explained and what is written follow from the same rest.
+    /// Adds to a package and removes from it. What is explained and what is written follow from the
+    /// same rest.
     fn edit(
         &mut self,
         name: &str,
@@ -245,7 +284,8 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         }
         let merged = merger.finish()?;
         merged.values().try_for_each(|line| new.add(name, line))?;
-        new.check_readable(name).map_err(|problem| edit_error(&problem))?;
+        new.check_readable(name)
+            .map_err(|problem| edit_error(&problem))?;
         let mut rest = Remaining::all(name, &new);
         for removal in removals {
             edit::remove(&mut rest, removal)?;
@@ -259,7 +299,8 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         self.push_edited(name, all)
     }
 
-    /// Takes along what the packages so far require. None of those that the composition names is widened or brought back.
+    /// Takes along what the packages so far require. None of those that the composition names is
+    /// widened or brought back.
     fn include(&mut self, named: &BTreeSet<String>) -> Result<(), ComposeError> {
         let includer = Includer::new(self.inputs, &mut self.dependencies, named);
         let included = includer.include_missing()?;
@@ -279,7 +320,8 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         (self.sink)(name, content).map_err(ComposeError::Sink)
     }
 
-    /// Passes the lines of a package to the receiver, and notes what its bundles require and provide.
+    /// Passes the lines of a package to the receiver, and notes what its bundles require and
+    /// provide.
     fn push_edited(&mut self, name: &str, mut lines: EditedLines<'_>) -> Result<(), ComposeError> {
         let (explanation, dependencies) = (&mut *self.explanation, &mut self.dependencies);
         let notes_requirements = self.notes_requirements;
@@ -297,8 +339,15 @@ impl<C: PackageSource> Composer<'_, '_, C> {
 fn explain_removed(rest: &Remaining<'_>, removals: &[&Removal], decisions: &mut Vec<Decision>) {
     let is_gone = |bundle: &str| !bundle.is_empty() && !rest.bundles.contains(bundle);
     decisions.retain(|decision| !decision.kept || !is_gone(&decision.bundle));
-    let named: HashSet<&String> = removals.iter().flat_map(|removal| &removal.bundles).collect();
-    let gone = rest.package.bundles.iter().filter(|(bundle, _)| is_gone(bundle));
+    let named: HashSet<&String> = removals
+        .iter()
+        .flat_map(|removal| &removal.bundles)
+        .collect();
+    let gone = rest
+        .package
+        .bundles
+        .iter()
+        .filter(|(bundle, _)| is_gone(bundle));
     decisions.extend(gone.map(|(bundle, version)| {
         let reason = if named.contains(bundle) {
             "in remove"

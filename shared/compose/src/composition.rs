@@ -2,13 +2,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ComposeError, Selection};
 
-/// Catalog that is made of others: the inputs in their order, then what is added, then what is removed.
+/// Catalog that is made of others: the inputs in their order, then what is added, then what is
+/// removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Composition {
     /// Catalogs to take packages from.
     pub inputs: Vec<CompositionInput>,
-    /// Folders, images or layouts with packages, or with bundles and channel entries for packages of the inputs.
+    /// Folders, images or layouts with packages, or with bundles and channel entries for packages
+    /// of the inputs.
     pub add: Vec<Addition>,
     /// Packages, channels and bundles that are left out at the end.
     pub remove: Vec<Removal>,
@@ -22,8 +24,8 @@ pub struct Composition {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CompositionInput {
-    /// Published catalog of the mirror: `NAME`, `NAME@CONTENT-HASH`, or the image reference of its source. A reference
-    /// that is not published is pulled.
+    /// Published catalog of the mirror: `NAME`, `NAME@CONTENT-HASH`, or the image reference of its
+    /// source. A reference that is not published is pulled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub catalog: Option<String>,
     /// Source that is pulled, as it is written for a catalog.
@@ -40,7 +42,8 @@ pub struct CompositionInput {
 pub struct Addition {
     /// Source, as it is written for a catalog.
     pub source: String,
-    /// Replaces bundles and entries that exist. Without it, one that exists with other content is an error. Default false.
+    /// Replaces bundles and entries that exist. Without it, one that exists with other content is
+    /// an error. Default false.
     #[serde(default)]
     pub replace: bool,
 }
@@ -79,8 +82,8 @@ pub enum DependencyRule {
     /// Names the requirements that no package of the result provides.
     #[default]
     Warn,
-    /// Takes along from the inputs what is required and missing, in the highest version that fits, and what that requires in
-    /// turn. Names what no input provides.
+    /// Takes along from the inputs what is required and missing, in the highest version that fits,
+    /// and what that requires in turn. Names what no input provides.
     Include,
 }
 
@@ -88,7 +91,10 @@ impl Composition {
     /// Returns the texts by which messages call the inputs, then the additions.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let additions = self.add.iter().map(|addition| addition.source.as_str());
-        self.inputs.iter().map(CompositionInput::name).chain(additions)
+        self.inputs
+            .iter()
+            .map(CompositionInput::name)
+            .chain(additions)
     }
 
     /// Checks what can be checked without the inputs.
@@ -102,7 +108,9 @@ impl Composition {
         }
         for input in &self.inputs {
             if input.catalog.is_some() == input.source.is_some() {
-                return refused("an input has either `catalog` (published by this mirror) or `source` (pulled)");
+                return refused(
+                    "an input has either `catalog` (published by this mirror) or `source` (pulled)",
+                );
             }
             if let Some(Err(problem)) = input.select.as_ref().map(Selection::check) {
                 return refused(&format!("input {}: {problem}", input.name()));

@@ -1,10 +1,13 @@
-//! Packages and APIs that bundles provide, and those that the bundles of a composed catalog require of each other.
+//! Packages and APIs that bundles provide, and those that the bundles of a composed catalog require
+//! of each other.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use indexmap::IndexMap;
-use olm::{BundleFields, Constraint, Gvk, RequiredPackage, VersionRange, VersionSpan, parse_version};
+use olm::{
+    BundleFields, Constraint, Gvk, RequiredPackage, VersionRange, VersionSpan, parse_version,
+};
 use semver::Version;
 use work::Budget;
 
@@ -45,8 +48,8 @@ pub(crate) struct Dependencies {
     bytes: usize,
     apis: HashSet<Rc<str>>,
     packages: HashMap<Rc<str>, BTreeSet<Version>>,
-    /// Names of the bundles with each requirement, in the order in which the requirements were added. Most bundles of a
-    /// package require the same.
+    /// Names of the bundles with each requirement, in the order in which the requirements were
+    /// added. Most bundles of a package require the same.
     pub(crate) required: IndexMap<RequiredBy, BTreeSet<Rc<str>>>,
 }
 
@@ -69,11 +72,17 @@ impl Dependencies {
     /// Adds one line of a package of the result.
     pub(crate) fn add_line(&mut self, package: &str, line: &[u8]) -> Result<(), ComposeError> {
         let bundle = self.read(package, line)?;
-        bundle.iter().try_for_each(|bundle| self.add_bundle(package, bundle))
+        bundle
+            .iter()
+            .try_for_each(|bundle| self.add_bundle(package, bundle))
     }
 
     /// Adds one bundle of the result.
-    pub(crate) fn add_bundle(&mut self, package: &str, bundle: &BundleDependencies) -> Result<(), ComposeError> {
+    pub(crate) fn add_bundle(
+        &mut self,
+        package: &str,
+        bundle: &BundleDependencies,
+    ) -> Result<(), ComposeError> {
         let package = self.keep(package, package)?;
         let versions = self.packages.entry(package.clone()).or_default();
         versions.extend(bundle.version.clone());
@@ -82,14 +91,24 @@ impl Dependencies {
             self.budget.charge(1)?;
             self.count(&package, REQUIRING_BYTES)?;
             let (package, constraint) = (package.clone(), constraint.clone());
-            let bundles = self.required.entry(RequiredBy { package, constraint }).or_default();
+            let bundles = self
+                .required
+                .entry(RequiredBy {
+                    package,
+                    constraint,
+                })
+                .or_default();
             bundles.insert(bundle.name.clone());
         }
         Ok(())
     }
 
     /// Reads a line. One that is no bundle, or not a valid one, neither provides nor requires.
-    pub(crate) fn read(&mut self, package: &str, line: &[u8]) -> Result<Option<BundleDependencies>, ComposeError> {
+    pub(crate) fn read(
+        &mut self,
+        package: &str,
+        line: &[u8],
+    ) -> Result<Option<BundleDependencies>, ComposeError> {
         let bundle = serde_json::from_slice::<BundleFields<'_>>(line);
         let Some(bundle) = bundle.ok().filter(|bundle| bundle.schema == "olm.bundle") else {
             return Ok(None);
@@ -140,7 +159,10 @@ impl Dependencies {
     }
 
     /// Adds a notice for each requirement of a package that no package of the result fulfils.
-    pub(crate) fn explain_missing(&self, explanation: &mut Explanation) -> Result<(), ComposeError> {
+    pub(crate) fn explain_missing(
+        &self,
+        explanation: &mut Explanation,
+    ) -> Result<(), ComposeError> {
         for (required, bundles) in &self.required {
             let Some(constraint) = Constraint::parse(&required.constraint) else {
                 continue;
@@ -148,21 +170,30 @@ impl Dependencies {
             let is_met = self.fulfils(&constraint);
             self.budget.charge(0)?;
             if !is_met {
-                let named = constraint.package.as_ref().map(|package| &*package.package_name);
+                let named = constraint
+                    .package
+                    .as_ref()
+                    .map(|package| &*package.package_name);
                 let present = named.filter(|name| self.packages.contains_key(*name));
                 let problem = match present.map(shown) {
                     None => ", which no package of the result provides".to_owned(),
-                    Some(present) => format!("; the result has other versions of {present}: select one that fits"),
+                    Some(present) => format!(
+                        "; the result has other versions of {present}: select one that fits"
+                    ),
                 };
-                let (package, constraint) = (shown(&required.package), shown(&constraint.to_string()));
+                let (package, constraint) =
+                    (shown(&required.package), shown(&constraint.to_string()));
                 let requiring = requiring(bundles);
-                explanation.notice(format!("package {package}: {requiring} {constraint}{problem}"));
+                explanation.notice(format!(
+                    "package {package}: {requiring} {constraint}{problem}"
+                ));
             }
         }
         Ok(())
     }
 
-    /// Returns true if the result fulfils the constraint. Nothing is fulfilled once the budget is used up.
+    /// Returns true if the result fulfils the constraint. Nothing is fulfilled once the budget is
+    /// used up.
     pub(crate) fn fulfils(&self, constraint: &Constraint) -> bool {
         constraint.is_met(&|one| {
             self.budget.charge(1).is_ok()
@@ -185,7 +216,8 @@ impl Dependencies {
         })
     }
 
-    /// Returns the versions that are required, as sorted intervals; none if the range is malformed, or once the budget is used up.
+    /// Returns the versions that are required, as sorted intervals; none if the range is malformed,
+    /// or once the budget is used up.
     pub(crate) fn intervals(&self, required: &RequiredPackage) -> Vec<VersionSpan> {
         let range = VersionRange::parse(&required.version_range);
         let intervals = range.map_or_else(Vec::new, |range| range.intervals().to_vec());
@@ -198,7 +230,10 @@ impl Dependencies {
 }
 
 fn requiring(bundles: &BTreeSet<Rc<str>>) -> String {
-    let first = bundles.first().map(|first| shown(first)).unwrap_or_default();
+    let first = bundles
+        .first()
+        .map(|first| shown(first))
+        .unwrap_or_default();
     match bundles.len() {
         1 => format!("{first} requires"),
         2 => format!("{first} and another bundle require"),
@@ -219,7 +254,10 @@ mod tests {
                 .keep("p", "text")
                 .map(|_| dependencies.keep("p", "text").is_ok())
         };
-        let (first, again) = (size_of::<Rc<str>>() + FACT_BYTES + "text".len(), size_of::<Rc<str>>());
+        let (first, again) = (
+            size_of::<Rc<str>>() + FACT_BYTES + "text".len(),
+            size_of::<Rc<str>>(),
+        );
         assert!(keep(FACT_BYTES_MAX - first - again).unwrap());
         assert!(!keep(FACT_BYTES_MAX - first).unwrap());
         keep(FACT_BYTES_MAX - first + 1).unwrap_err();

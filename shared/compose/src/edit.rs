@@ -14,7 +14,8 @@ const ADVICE: BrokenAdvice = BrokenAdvice {
     otherwise: "let added entries replace or skip the others",
 };
 
-/// Lines of a package of the result, one at a time: those of an input that its selection takes, then additions and removals.
+/// Lines of a package of the result, one at a time: those of an input that its selection takes,
+/// then additions and removals.
 pub(crate) struct EditedLines<'a> {
     lines: &'a mut PackageReader,
     selected: Option<&'a Remaining<'a>>,
@@ -26,7 +27,10 @@ pub(crate) struct EditedLines<'a> {
 
 impl<'a> EditedLines<'a> {
     /// Starts at the first of the selected lines; `None` selects all.
-    pub(crate) fn new(lines: &'a mut PackageReader, selected: Option<&'a Remaining<'a>>) -> Result<Self, ComposeError> {
+    pub(crate) fn new(
+        lines: &'a mut PackageReader,
+        selected: Option<&'a Remaining<'a>>,
+    ) -> Result<Self, ComposeError> {
         lines.rewind()?;
         Ok(Self {
             lines,
@@ -37,13 +41,20 @@ impl<'a> EditedLines<'a> {
         })
     }
 
-    pub(crate) fn next(&mut self, explanation: &mut Explanation) -> Result<Option<Vec<u8>>, ComposeError> {
+    pub(crate) fn next(
+        &mut self,
+        explanation: &mut Explanation,
+    ) -> Result<Option<Vec<u8>>, ComposeError> {
         loop {
             let line = self.next_selected(explanation)?;
             let merged = self.merged.remove(&self.at);
             self.at += 1;
-            let Some(line) = merged.or(line) else { return Ok(None) };
-            let Some(rest) = &self.rest else { return Ok(Some(line)) };
+            let Some(line) = merged.or(line) else {
+                return Ok(None);
+            };
+            let Some(rest) = &self.rest else {
+                return Ok(Some(line));
+            };
             let line = rest.line(line, explanation);
             if let Some(line) = line.map_err(|problem| edit_error(&problem))? {
                 return Ok(Some(line));
@@ -51,7 +62,10 @@ impl<'a> EditedLines<'a> {
         }
     }
 
-    fn next_selected(&mut self, explanation: &mut Explanation) -> Result<Option<Vec<u8>>, ComposeError> {
+    fn next_selected(
+        &mut self,
+        explanation: &mut Explanation,
+    ) -> Result<Option<Vec<u8>>, ComposeError> {
         while let Some(line) = self.lines.next_line()? {
             let Some(selected) = &self.selected else {
                 return Ok(Some(line));
@@ -84,8 +98,9 @@ pub(crate) fn remove(rest: &mut Remaining<'_>, removal: &Removal) -> Result<(), 
     });
     let left: HashSet<&str> = rest.channels.values().flatten().copied().collect();
     // A bundle that was in no channel before stays: only what loses its last channel goes.
-    rest.bundles
-        .retain(|name| !bundles_gone.contains(name) && (left.contains(name) || !before.contains(name)));
+    rest.bundles.retain(|name| {
+        !bundles_gone.contains(name) && (left.contains(name) || !before.contains(name))
+    });
     Ok(())
 }
 
@@ -93,13 +108,21 @@ pub(crate) fn remove(rest: &mut Remaining<'_>, removal: &Removal) -> Result<(), 
 pub(crate) fn check(rest: &Remaining<'_>, old: &PackageOutline) -> Result<(), ComposeError> {
     let (name, package) = (rest.name, rest.package);
     for (channel_name, kept) in &rest.channels {
-        let (channel, old) = (&package.channels[*channel_name], old.channels.get(*channel_name));
-        let is_same = |old: &olm::Channel, entry: &&str| old.entries.get(*entry) == channel.entries.get(*entry);
-        if old.is_some_and(|old| old.entries.len() == kept.len() && kept.iter().all(|entry| is_same(old, entry))) {
+        let (channel, old) = (
+            &package.channels[*channel_name],
+            old.channels.get(*channel_name),
+        );
+        let is_same = |old: &olm::Channel, entry: &&str| {
+            old.entries.get(*entry) == channel.entries.get(*entry)
+        };
+        if old.is_some_and(|old| {
+            old.entries.len() == kept.len() && kept.iter().all(|entry| is_same(old, entry))
+        }) {
             continue;
         }
         kept_channel::check(channel, kept).map_err(|fault| {
-            let place = format!("package {name}, channel {channel_name}: with what is added and removed");
+            let place =
+                format!("package {name}, channel {channel_name}: with what is added and removed");
             edit_error(&ADVICE.error(&place, old, kept, fault))
         })?;
         if let Some(bundle) = kept.iter().find(|entry| !rest.bundles.contains(*entry)) {
@@ -107,7 +130,10 @@ pub(crate) fn check(rest: &Remaining<'_>, old: &PackageOutline) -> Result<(), Co
         }
     }
     let in_channel: KeptEntries<'_> = rest.channels.values().flatten().copied().collect();
-    let mut added = rest.bundles.iter().filter(|name| !old.bundles.contains_key(**name));
+    let mut added = rest
+        .bundles
+        .iter()
+        .filter(|name| !old.bundles.contains_key(**name));
     if let Some(bundle) = added.find(|name| !in_channel.contains(*name)) {
         return Err(edit_error(&no_bundle(name, bundle)));
     }
@@ -115,10 +141,16 @@ pub(crate) fn check(rest: &Remaining<'_>, old: &PackageOutline) -> Result<(), Co
     if default.is_some_and(|channel| rest.channels.contains_key(channel)) {
         return Ok(());
     }
-    Err(edit_error(&no_default_channel(name, default, &rest.channels)))
+    Err(edit_error(&no_default_channel(
+        name,
+        default,
+        &rest.channels,
+    )))
 }
 
 /// Returns the error of a removal that names what is not there.
 pub(crate) fn nothing_to_remove(package: &str, what: &str) -> ComposeError {
-    ComposeError::Refused(format!("remove: the composition has no {what} of package {package}"))
+    ComposeError::Refused(format!(
+        "remove: the composition has no {what} of package {package}"
+    ))
 }

@@ -17,8 +17,8 @@ pub type ReadError = Box<dyn Error + Send + Sync>;
 /// Error of a composition.
 #[derive(Debug, thiserror::Error)]
 pub enum ComposeError {
-    /// The composition cannot be read, contradicts itself or does not fit its inputs, or the result would not be valid. Says what to
-    /// change.
+    /// The composition cannot be read, contradicts itself or does not fit its inputs, or the result
+    /// would not be valid. Says what to change.
     #[error("{0}")]
     Refused(String),
     /// The lines of a package cannot be read.
@@ -57,7 +57,11 @@ pub(crate) fn no_bundle(package: &str, bundle: &str) -> String {
 }
 
 /// Returns the problem of a package whose default channel is not among those that are left.
-pub(crate) fn no_default_channel<V>(package: &str, default: Option<&str>, left: &BTreeMap<&str, V>) -> String {
+pub(crate) fn no_default_channel<V>(
+    package: &str,
+    default: Option<&str>,
+    left: &BTreeMap<&str, V>,
+) -> String {
     let missing = match default {
         Some(channel) => format!("the default channel {channel} is not selected"),
         None => "it has no default channel".to_owned(),
@@ -76,7 +80,9 @@ pub(crate) fn too_large(package: &str, limit: usize) -> ComposeError {
 
 /// Returns the error of a package that `add` and `remove` leave invalid.
 pub(crate) fn edit_error(problem: &str) -> ComposeError {
-    ComposeError::Refused(format!("add and remove leave an invalid package: {problem}"))
+    ComposeError::Refused(format!(
+        "add and remove leave an invalid package: {problem}"
+    ))
 }
 
 /// Escapes and shortens text of a catalog for a message.
@@ -86,7 +92,10 @@ pub(crate) fn shown(text: &str) -> String {
 
 /// Returns the first names of a list, and the number of the others.
 pub(crate) fn listed(names: &[impl AsRef<str>]) -> String {
-    let first = names.iter().take(NAMES_MAX).map(|name| shown(name.as_ref()));
+    let first = names
+        .iter()
+        .take(NAMES_MAX)
+        .map(|name| shown(name.as_ref()));
     let first = first.collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(NAMES_MAX) {
         _ if names.is_empty() => "none".to_owned(),

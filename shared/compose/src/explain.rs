@@ -2,13 +2,15 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-/// Maximum number of notices that are kept; the others are counted. A catalog may cause one for each of its documents.
+/// Maximum number of notices that are kept; the others are counted. A catalog may cause one for
+/// each of its documents.
 const NOTICES_MAX: usize = 1000;
 
 /// Explanation of a composition.
 #[derive(Debug, Default)]
 pub struct Explanation {
-    /// Reason for each bundle, and for each package that was not read; `None` if they are not wanted.
+    /// Reason for each bundle, and for each package that was not read; `None` if they are not
+    /// wanted.
     pub decisions: Option<Vec<Decision>>,
     /// First remarks that do not stop the composition, for people.
     pub notices: Vec<String>,
@@ -44,13 +46,18 @@ impl FoldedDecisions {
     /// Folds all decisions of a composition.
     pub fn of(mut decisions: Vec<Decision>) -> Self {
         let bundles = |kept| {
-            let of_kind = |decision: &&Decision| decision.kept == kept && !decision.bundle.is_empty();
+            let of_kind =
+                |decision: &&Decision| decision.kept == kept && !decision.bundle.is_empty();
             decisions.iter().filter(of_kind).count()
         };
         let (bundles_in, bundles_out) = (bundles(true), bundles(false));
         let kept = decisions.iter().filter(|decision| decision.kept);
-        let packages_in = kept.map(|decision| &decision.package).collect::<BTreeSet<_>>().len();
-        let is_whole_and_out = |decision: &mut Decision| !decision.kept && decision.bundle.is_empty();
+        let packages_in = kept
+            .map(|decision| &decision.package)
+            .collect::<BTreeSet<_>>()
+            .len();
+        let is_whole_and_out =
+            |decision: &mut Decision| !decision.kept && decision.bundle.is_empty();
         let mut whole: Vec<Decision> = decisions.extract_if(.., is_whole_and_out).collect();
         whole.sort_by(|one, other| one.reason.cmp(&other.reason));
         let by_reason = whole.chunk_by(|one, other| one.reason == other.reason);

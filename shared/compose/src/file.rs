@@ -6,7 +6,9 @@ use model::{CatalogName, ImageReference, text::yaml_error};
 use serde::{Deserialize, de::DeserializeOwned, de::IgnoredAny};
 use serde_saphyr::Spanned;
 
-use crate::{ComposeError, Composition, CompositionInput, DependencyRule, PackageSelection, Selection};
+use crate::{
+    ComposeError, Composition, CompositionInput, DependencyRule, PackageSelection, Selection,
+};
 
 /// Content of a file that describes compositions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,7 +93,10 @@ const OLD_FIELDS: &[(&str, &str)] = &[
     ("targetName", "write targetCatalog"),
     ("startingVersion", "write minVersion"),
     ("minBundle", "write minVersion"),
-    ("headsOnly", "write full: true for headsOnly: false, else remove it"),
+    (
+        "headsOnly",
+        "write full: true for headsOnly: false, else remove it",
+    ),
     ("originalRef", "remove it"),
     ("ocp", "write platform"),
 ];
@@ -108,11 +113,16 @@ impl ComposeFile {
         };
         let version = header.api_version.unwrap_or_default();
         match (kind.as_str(), version.as_str()) {
-            ("ImageSetConfiguration", "mirror.openshift.io/v2alpha1") => image_set(text).map(Self::ImageSet),
+            ("ImageSetConfiguration", "mirror.openshift.io/v2alpha1") => {
+                image_set(text).map(Self::ImageSet)
+            }
             ("ImageSetConfiguration", "mirror.openshift.io/v1alpha2") => Err(old_format(text)),
             ("FilterConfiguration", "olm.operatorframework.io/filter/mirror/v1alpha1") => {
                 let FilterFields { packages, .. } = read(text)?;
-                Ok(Self::Filter(Selection { full: false, packages }))
+                Ok(Self::Filter(Selection {
+                    full: false,
+                    packages,
+                }))
             }
             _ => Err(ComposeError::Refused(format!(
                 "{kind} of {version:?} is not known: use ImageSetConfiguration of mirror.openshift.io/v2alpha1, \
@@ -128,16 +138,25 @@ impl ImageSet {
     /// # Errors
     /// Lists the names if none fits, or if several do.
     pub fn entry(self, name: Option<&str>) -> Result<(CatalogName, Composition), ComposeError> {
-        let names: Vec<String> = self.entries.iter().map(|(name, _)| name.to_string()).collect();
+        let names: Vec<String> = self
+            .entries
+            .iter()
+            .map(|(name, _)| name.to_string())
+            .collect();
         let fits = |entry: &CatalogName| name.is_none_or(|name| name == entry.as_str());
         let mut found = self.entries.into_iter().filter(|(entry, _)| fits(entry));
         if let (Some(entry), None) = (found.next(), found.next()) {
             return Ok(entry);
         }
         if names.is_empty() {
-            return Err(ComposeError::Refused("mirror.operators has no entry".to_owned()));
+            return Err(ComposeError::Refused(
+                "mirror.operators has no entry".to_owned(),
+            ));
         }
-        let entries = name.map_or_else(|| "several entries".to_owned(), |name| format!("no entry {name}"));
+        let entries = name.map_or_else(
+            || "several entries".to_owned(),
+            |name| format!("no entry {name}"),
+        );
         let problem = format!("the file has {entries}: choose one of {}", names.join(", "));
         Err(ComposeError::Refused(problem))
     }
@@ -180,9 +199,12 @@ fn image_set(text: &str) -> Result<ImageSet, ComposeError> {
     for operator in mirror.operators {
         let line = operator.catalog.referenced.line();
         let at_line = |message: &str| ComposeError::Refused(format!("line {line}: {message}"));
-        let name = CatalogName::from_str(&entry_name(&operator)).map_err(|error| at_line(&error.to_string()))?;
+        let name = CatalogName::from_str(&entry_name(&operator))
+            .map_err(|error| at_line(&error.to_string()))?;
         if !names.insert(name.clone()) {
-            let message = format!("two entries have the name {name}: set targetCatalog or targetTag of one of them");
+            let message = format!(
+                "two entries have the name {name}: set targetCatalog or targetTag of one of them"
+            );
             return Err(at_line(&message));
         }
         let composition = composition(operator);
@@ -193,7 +215,8 @@ fn image_set(text: &str) -> Result<ImageSet, ComposeError> {
     Ok(ImageSet { entries, ignored })
 }
 
-/// Returns `targetCatalog`, else the last part of the repository, each with the tag if there is one.
+/// Returns `targetCatalog`, else the last part of the repository, each with the tag if there is
+/// one.
 fn entry_name(operator: &OperatorFields) -> String {
     let catalog = operator.catalog.value.as_str();
     let (repository, tag) = match layout(catalog) {
@@ -203,8 +226,15 @@ fn entry_name(operator: &OperatorFields) -> String {
             (reference.repository, reference.tag)
         }
     };
-    let last = repository.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-    let name = match (&operator.target_catalog, operator.target_tag.as_ref().or(tag.as_ref())) {
+    let last = repository
+        .trim_end_matches('/')
+        .rsplit('/')
+        .next()
+        .unwrap_or_default();
+    let name = match (
+        &operator.target_catalog,
+        operator.target_tag.as_ref().or(tag.as_ref()),
+    ) {
         (Some(target), _) => target.clone(),
         (None, Some(tag)) => format!("{last}-{tag}"),
         (None, None) => last.to_owned(),

@@ -12,11 +12,13 @@ use crate::error::{listed, shown};
 use crate::lines::PackageReader;
 use crate::{ComposeError, PackageSelection, PackageSource};
 
-/// Maximum number of checks of the channels of one package. It is checked again only if another one that is taken as a whole
-/// requires more of it, so packages of hostile catalogs alone come so far. The whole package needs no check.
+/// Maximum number of checks of the channels of one package. It is checked again only if another one
+/// that is taken as a whole requires more of it, so packages of hostile catalogs alone come so far.
+/// The whole package needs no check.
 const CHECKS_MAX: usize = 20;
 
-/// Finds packages of the inputs that provide what the result lacks. Nothing is read before something is missing.
+/// Finds packages of the inputs that provide what the result lacks. Nothing is read before
+/// something is missing.
 pub(crate) struct Includer<'a, C> {
     inputs: &'a mut [C],
     dependencies: &'a mut Dependencies,
@@ -69,9 +71,13 @@ pub(crate) struct IncludedPackage {
 }
 
 impl<'a, C: PackageSource> Includer<'a, C> {
-    /// Creates an includer for a result that has the requirements `dependencies`. Packages that are `excluded` are in the
-    /// result, or the user removed them.
-    pub(crate) fn new(inputs: &'a mut [C], dependencies: &'a mut Dependencies, excluded: &'a BTreeSet<String>) -> Self {
+    /// Creates an includer for a result that has the requirements `dependencies`. Packages that are
+    /// `excluded` are in the result, or the user removed them.
+    pub(crate) fn new(
+        inputs: &'a mut [C],
+        dependencies: &'a mut Dependencies,
+        excluded: &'a BTreeSet<String>,
+    ) -> Self {
         Self {
             inputs,
             dependencies,
@@ -83,20 +89,29 @@ impl<'a, C: PackageSource> Includer<'a, C> {
         }
     }
 
-    /// Takes along what is missing, and what that requires in turn. Returns the packages in byte order of their names.
-    pub(crate) fn include_missing(mut self) -> Result<BTreeMap<String, IncludedPackage>, ComposeError> {
-        // A requirement that no input meets stays so, because candidates are never added. Many packages may have it.
+    /// Takes along what is missing, and what that requires in turn. Returns the packages in byte
+    /// order of their names.
+    pub(crate) fn include_missing(
+        mut self,
+    ) -> Result<BTreeMap<String, IncludedPackage>, ComposeError> {
+        // A requirement that no input meets stays so, because candidates are never added. Many
+        // packages may have it.
         let (mut unmet, mut at) = (HashSet::new(), 0);
         loop {
             // Requirements of bundles that are taken along come behind the others.
             while let Some((required, bundles)) = self.dependencies.required.get_index(at) {
                 at += 1;
-                let (required, bundle) = (required.clone(), bundles.first().cloned().unwrap_or_default());
+                let (required, bundle) = (
+                    required.clone(),
+                    bundles.first().cloned().unwrap_or_default(),
+                );
                 if !unmet.contains(&required.constraint) && !self.meet(&required, &bundle)? {
                     unmet.insert(required.constraint);
                 }
             }
-            let Some(name) = self.unchecked.pop_first() else { break };
+            let Some(name) = self.unchecked.pop_first() else {
+                break;
+            };
             self.check(&name)?;
         }
         let candidates = &self.candidates;
@@ -128,7 +143,11 @@ impl<'a, C: PackageSource> Includer<'a, C> {
     }
 
     /// Adds the bundles that meet a constraint to `providers`. Returns false if no input has them.
-    fn find(&mut self, constraint: &Constraint, providers: &mut Providers) -> Result<bool, ComposeError> {
+    fn find(
+        &mut self,
+        constraint: &Constraint,
+        providers: &mut Providers,
+    ) -> Result<bool, ComposeError> {
         if self.dependencies.fulfils(constraint) {
             return Ok(true);
         }
@@ -144,7 +163,9 @@ impl<'a, C: PackageSource> Includer<'a, C> {
                 return Ok(false);
             }
         }
-        let Some(any) = &constraint.any else { return Ok(true) };
+        let Some(any) = &constraint.any else {
+            return Ok(true);
+        };
         let (bundles, chosen) = (providers.bundles.len(), providers.chosen.len());
         for part in &any.constraints {
             if self.find(part, providers)? {
@@ -157,23 +178,34 @@ impl<'a, C: PackageSource> Includer<'a, C> {
     }
 
     /// Adds a bundle of the package that the constraint names itself.
-    fn find_package(&mut self, constraint: &Constraint, providers: &mut Providers) -> Result<bool, ComposeError> {
+    fn find_package(
+        &mut self,
+        constraint: &Constraint,
+        providers: &mut Providers,
+    ) -> Result<bool, ComposeError> {
         let required = constraint.package.as_deref();
         let Some(required) = required.filter(|required| !self.dependencies.has(required)) else {
             return Ok(true);
         };
         self.read_candidates(&required.package_name)?;
         let intervals = self.dependencies.intervals(required);
-        Ok(self.find_bundle(&required.package_name, providers, |candidate| {
-            let mut intervals = intervals.iter().rev();
-            let highest = intervals.find_map(|interval| candidate.by_version.range(interval.clone()).next_back());
-            highest.map(|(_, bundle)| *bundle)
-        }))
+        Ok(
+            self.find_bundle(&required.package_name, providers, |candidate| {
+                let mut intervals = intervals.iter().rev();
+                let highest = intervals
+                    .find_map(|interval| candidate.by_version.range(interval.clone()).next_back());
+                highest.map(|(_, bundle)| *bundle)
+            }),
+        )
     }
 
-    /// Adds a bundle with the API that the constraint names itself. Looks in the order of the inputs, and in an input in byte order of
-    /// the packages.
-    fn find_api(&mut self, constraint: &Constraint, providers: &mut Providers) -> Result<bool, ComposeError> {
+    /// Adds a bundle with the API that the constraint names itself. Looks in the order of the
+    /// inputs, and in an input in byte order of the packages.
+    fn find_api(
+        &mut self,
+        constraint: &Constraint,
+        providers: &mut Providers,
+    ) -> Result<bool, ComposeError> {
         let api = constraint.gvk.as_deref();
         let Some(api) = api.filter(|api| !self.dependencies.has_api(api)) else {
             return Ok(true);
@@ -185,14 +217,17 @@ impl<'a, C: PackageSource> Includer<'a, C> {
         let packages = self.apis.iter().find_map(|apis| apis.get(&*api));
         for (_, package) in packages.into_iter().flatten() {
             self.dependencies.budget.charge(1)?;
-            if self.find_bundle(package, providers, |candidate| candidate.by_api.get(&*api).copied()) {
+            if self.find_bundle(package, providers, |candidate| {
+                candidate.by_api.get(&*api).copied()
+            }) {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    /// Adds the bundle of a package that `highest` finds to `providers`. The first input that has one counts.
+    /// Adds the bundle of a package that `highest` finds to `providers`. The first input that has
+    /// one counts.
     fn find_bundle(
         &self,
         package: &str,
@@ -200,9 +235,17 @@ impl<'a, C: PackageSource> Includer<'a, C> {
         highest: impl Fn(&IncludeCandidate) -> Option<usize>,
     ) -> bool {
         // The result has a package from one input only.
-        let included = self.included.get(package).map(|included| included.candidate);
+        let included = self
+            .included
+            .get(package)
+            .map(|included| included.candidate);
         let taken = included.or_else(|| providers.chosen.get(package).copied());
-        let candidates = self.candidates.get(package).into_iter().flatten().enumerate();
+        let candidates = self
+            .candidates
+            .get(package)
+            .into_iter()
+            .flatten()
+            .enumerate();
         let mut candidates = candidates.filter(|(at, _)| taken.is_none_or(|taken| taken == *at));
         let found = candidates.find_map(|(at, candidate)| Some((at, highest(candidate)?)));
         if let Some((candidate, bundle)) = found {
@@ -219,12 +262,15 @@ impl<'a, C: PackageSource> Includer<'a, C> {
 
     fn take(&mut self, provider: &Provider, reason: &Rc<str>) -> Result<(), ComposeError> {
         let package = &provider.package;
-        let included = self.included.entry(package.clone()).or_insert_with(|| Included {
-            candidate: provider.candidate,
-            reasons: IncludeReasons::new(),
-            checks: 0,
-            whole: false,
-        });
+        let included = self
+            .included
+            .entry(package.clone())
+            .or_insert_with(|| Included {
+                candidate: provider.candidate,
+                reasons: IncludeReasons::new(),
+                checks: 0,
+                whole: false,
+            });
         let bundle = &self.candidates[package][provider.candidate].bundles[provider.bundle];
         if included.whole || included.reasons.contains_key(&bundle.name) {
             return Ok(());
@@ -236,7 +282,11 @@ impl<'a, C: PackageSource> Includer<'a, C> {
 
     /// Takes the whole package if its bundles make no valid channels.
     fn check(&mut self, package: &str) -> Result<(), ComposeError> {
-        let Some(included) = self.included.get_mut(package).filter(|included| !included.whole) else {
+        let Some(included) = self
+            .included
+            .get_mut(package)
+            .filter(|included| !included.whole)
+        else {
             return Ok(());
         };
         let candidate = &self.candidates[package][included.candidate];
@@ -254,14 +304,22 @@ impl<'a, C: PackageSource> Includer<'a, C> {
 
     /// Reads a package of each input that has it, unless that was done before.
     fn read_candidates(&mut self, package: &str) -> Result<(), ComposeError> {
-        if package.is_empty() || self.excluded.contains(package) || self.candidates.contains_key(package) {
+        if package.is_empty()
+            || self.excluded.contains(package)
+            || self.candidates.contains_key(package)
+        {
             return Ok(());
         }
         let mut candidates = Vec::new();
         for (at, input) in self.inputs.iter_mut().enumerate() {
             if input.has(package) {
                 let mut lines = PackageReader::open(input, package, &self.dependencies.budget)?;
-                candidates.extend(IncludeCandidate::new(at, package, &mut lines, self.dependencies)?);
+                candidates.extend(IncludeCandidate::new(
+                    at,
+                    package,
+                    &mut lines,
+                    self.dependencies,
+                )?);
             }
         }
         if !candidates.is_empty() {
@@ -272,7 +330,11 @@ impl<'a, C: PackageSource> Includer<'a, C> {
 
     /// Reads all packages, and returns the inputs and packages that provide each API.
     fn read_apis(&mut self) -> Result<ApiProviders, ComposeError> {
-        let names: BTreeSet<String> = self.inputs.iter().flat_map(PackageSource::packages).collect();
+        let names: BTreeSet<String> = self
+            .inputs
+            .iter()
+            .flat_map(PackageSource::packages)
+            .collect();
         for name in &names {
             self.read_candidates(name)?;
         }
@@ -294,7 +356,9 @@ impl Included {
         let (mut selection, mut reasons) = (None, self.reasons);
         if self.whole {
             let listed = listed(&reasons.into_values().collect::<Vec<_>>());
-            let reason = format!("{listed}; the whole package, because these bundles alone make no valid channel");
+            let reason = format!(
+                "{listed}; the whole package, because these bundles alone make no valid channel"
+            );
             reasons = IncludeReasons::from([("".into(), reason.into())]);
         } else {
             selection = Some(candidate.selection(name, &reasons));

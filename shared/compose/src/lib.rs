@@ -19,7 +19,9 @@ mod selection;
 mod version_constraint;
 
 pub use compose::compose;
-pub use composition::{Addition, Composition, CompositionInput, ConflictRule, DependencyRule, Removal};
+pub use composition::{
+    Addition, Composition, CompositionInput, ConflictRule, DependencyRule, Removal,
+};
 pub use error::{ComposeError, ReadError};
 pub use explain::{Decision, Explanation, FoldedDecisions};
 pub use file::{ComposeFile, ImageSet};

@@ -19,23 +19,26 @@ pub trait PackageSource {
     /// Returns the text by which messages call the catalog: that of the composition.
     fn name(&self) -> &str;
 
-    /// Returns the names of all packages; the empty name stands for the documents without a package.
+    /// Returns the names of all packages; the empty name stands for the documents without a
+    /// package.
     fn packages(&self) -> Vec<String>;
 
     /// Returns true if the catalog has this package.
     fn has(&self, package: &str) -> bool;
 
-    /// Returns the canonical lines of one of these packages, which are read from their start, whatever was read before. They are in
-    /// memory or in a file, because a package may have hundreds of megabytes.
+    /// Returns the canonical lines of one of these packages, which are read from their start,
+    /// whatever was read before. They are in memory or in a file, because a package may have
+    /// hundreds of megabytes.
     ///
     /// # Errors
     /// Fails if the lines cannot be read, or are not those that were published.
     fn read(&mut self, package: &str) -> Result<Box<dyn ReadSeek>, ReadError>;
 }
 
-/// Receiver of the packages of a composed catalog: the documents without a package first, then the packages in byte order,
-/// and after them those of [`DependencyRule::Include`](crate::DependencyRule::Include), in byte order too.
-/// The name of the documents without a package is empty.
+/// Receiver of the packages of a composed catalog: the documents without a package first, then the
+/// packages in byte order, and after them those of
+/// [`DependencyRule::Include`](crate::DependencyRule::Include), in byte order too. The name of the
+/// documents without a package is empty.
 pub type PackageSink<'a> = dyn FnMut(&str, ComposedContent<'_>) -> Result<(), ReadError> + 'a;
 
 /// Lines of a composed package.
@@ -69,11 +72,17 @@ impl PackageReader {
     }
 
     /// Opens a package of a catalog.
-    pub(crate) fn open(catalog: &mut impl PackageSource, package: &str, budget: &Budget) -> Result<Self, ComposeError> {
+    pub(crate) fn open(
+        catalog: &mut impl PackageSource,
+        package: &str,
+        budget: &Budget,
+    ) -> Result<Self, ComposeError> {
         budget.charge(1)?;
         let mut reader = Self::empty(package, budget);
         catalog.name().clone_into(&mut reader.input);
-        let lines = catalog.read(package).map_err(|error| reader.unreadable(error))?;
+        let lines = catalog
+            .read(package)
+            .map_err(|error| reader.unreadable(error))?;
         reader.lines = BufReader::with_capacity(BLOCK, lines);
         Ok(reader)
     }
@@ -121,8 +130,13 @@ impl PackageReader {
 /// Supplier of lines; `None` behind the last one.
 pub(crate) type NextLine<'a> = dyn FnMut() -> Result<Option<Vec<u8>>, ComposeError> + 'a;
 
-/// Passes lines to the receiver as it reads them. Those that it leaves are made too, for what they require.
-pub(crate) fn push_lines(sink: &mut PackageSink<'_>, name: &str, next: &mut NextLine<'_>) -> Result<(), ComposeError> {
+/// Passes lines to the receiver as it reads them. Those that it leaves are made too, for what they
+/// require.
+pub(crate) fn push_lines(
+    sink: &mut PackageSink<'_>,
+    name: &str,
+    next: &mut NextLine<'_>,
+) -> Result<(), ComposeError> {
     let mut lines = LineReader {
         next,
         line: Cursor::default(),

@@ -11,10 +11,12 @@ use crate::error::edit_error;
 use crate::lines::PackageReader;
 use crate::rewrite::{EntryList, LineHeader, RewriteError, not_rewritten, set};
 
-/// Maximum size of the lines that are added to one package and of those that they change, in bytes: they are merged in memory.
+/// Maximum size of the lines that are added to one package and of those that they change, in bytes:
+/// they are merged in memory.
 const ADDED_BYTES_MAX: usize = 32 << 20;
 
-/// Schema and name of a line. A package has one `olm.package` and one `olm.deprecations`, whatever their names.
+/// Schema and name of a line. A package has one `olm.package` and one `olm.deprecations`, whatever
+/// their names.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct LineKey {
     schema: String,
@@ -45,12 +47,14 @@ impl LineKey {
     }
 }
 
-/// Merger of one package with what is added to it: first [`Self::add`], then [`Self::hold`], at last [`Self::finish`].
+/// Merger of one package with what is added to it: first [`Self::add`], then [`Self::hold`], at
+/// last [`Self::finish`].
 #[derive(Default)]
 pub(crate) struct Merger<'a> {
     package: &'a str,
     added: Vec<AddedLine>,
-    /// Lines of the package that additions may change, and those that they append, by their numbers in the result.
+    /// Lines of the package that additions may change, and those that they append, by their numbers
+    /// in the result.
     lines: BTreeMap<usize, MergedLine>,
     /// Number of the last line with the key of an added one.
     last: HashMap<LineKey, Option<usize>>,
@@ -86,7 +90,11 @@ impl<'a> Merger<'a> {
     }
 
     /// Adds the lines of an addition.
-    pub(crate) fn add(&mut self, lines: &mut PackageReader, replace: bool) -> Result<(), ComposeError> {
+    pub(crate) fn add(
+        &mut self,
+        lines: &mut PackageReader,
+        replace: bool,
+    ) -> Result<(), ComposeError> {
         lines.for_each(|line| {
             self.count(line)?;
             let (key, line) = (LineKey::of(line), line.to_vec());
@@ -150,15 +158,20 @@ impl<'a> Merger<'a> {
                 )));
             }
         }
-        let lines = self.lines.into_iter().map(|(at, line)| Ok((at, line.finish()?)));
+        let lines = self
+            .lines
+            .into_iter()
+            .map(|(at, line)| Ok((at, line.finish()?)));
         lines.collect::<Result<_, RewriteError>>().map_err(refused)
     }
 }
 
 impl MergedLine {
-    /// Adds a line with the same key. Returns what was there with other content. Of two entries with one name the added one stays.
+    /// Adds a line with the same key. Returns what was there with other content. Of two entries
+    /// with one name the added one stays.
     fn add(&mut self, key: &LineKey, added: Vec<u8>) -> serde_json::Result<Option<String>> {
-        // An equal line is no conflict: a folder that extends a package often repeats its olm.package.
+        // An equal line is no conflict: a folder that extends a package often repeats its
+        // olm.package.
         if self.entries.is_none() && self.line == added {
             return Ok(None);
         }
@@ -173,7 +186,10 @@ impl MergedLine {
         };
         let (merged, mut changed) = (self.entries.insert(merged), None);
         for (name, entry) in entries(&added)? {
-            if merged.get(&name).is_some_and(|old| old.get() != entry.get()) {
+            if merged
+                .get(&name)
+                .is_some_and(|old| old.get() != entry.get())
+            {
                 changed.get_or_insert_with(|| format!("the entry {name} of {place}"));
             }
             merged.insert(name, entry);
@@ -194,7 +210,9 @@ impl MergedLine {
 fn entries(line: &[u8]) -> serde_json::Result<IndexMap<String, Box<RawValue>>> {
     let list: EntryList<'_> = serde_json::from_slice(line)?;
     let entries = list.entries.into_iter().flatten();
-    entries.map(|entry| Ok((entry_key(entry)?, entry.to_owned()))).collect()
+    entries
+        .map(|entry| Ok((entry_key(entry)?, entry.to_owned())))
+        .collect()
 }
 
 fn entry_key(entry: &RawValue) -> serde_json::Result<String> {

@@ -6,7 +6,8 @@ use olm::{Channel, DeprecationTarget, PackageParser, UnreadableMeta};
 
 use crate::{ComposeError, error::too_large, kept_channel::KeptEntries};
 
-/// Maximum memory for the outline of a package, in bytes. Those of real catalogs take a few megabytes.
+/// Maximum memory for the outline of a package, in bytes. Those of real catalogs take a few
+/// megabytes.
 const OUTLINE_BYTES_MAX: usize = 128 << 20;
 
 /// Memory of a channel entry, bundle or deprecation beside its names, in bytes.
@@ -15,7 +16,8 @@ const ENTRY_BYTES: usize = 200;
 /// Memory of a name that an entry skips, in bytes.
 const SKIP_BYTES: usize = 48;
 
-/// Facts that selections and edits need about a package. They grow with the number of bundles and entries, not with their content.
+/// Facts that selections and edits need about a package. They grow with the number of bundles and
+/// entries, not with their content.
 #[derive(Debug, Default)]
 pub(crate) struct PackageOutline {
     pub(crate) default_channel: Option<String>,
@@ -40,7 +42,11 @@ impl PackageOutline {
             self.has_package = true;
         }
         for (name, channel) in part.channels {
-            let skips: usize = channel.entries.values().map(|entry| entry.skips.len()).sum();
+            let skips: usize = channel
+                .entries
+                .values()
+                .map(|entry| entry.skips.len())
+                .sum();
             self.bytes += line.len() + channel.entries.len() * ENTRY_BYTES + skips * SKIP_BYTES;
             let known = self.channels.entry(name).or_default();
             known.entries.extend(channel.entries);
@@ -53,7 +59,10 @@ impl PackageOutline {
             self.bytes += target.name.len() + ENTRY_BYTES;
             self.deprecated.insert(target);
         }
-        self.unreadable = self.unreadable.take().or_else(|| part.unreadable.into_iter().next());
+        self.unreadable = self
+            .unreadable
+            .take()
+            .or_else(|| part.unreadable.into_iter().next());
         if self.bytes > OUTLINE_BYTES_MAX {
             return Err(too_large(package, OUTLINE_BYTES_MAX));
         }
@@ -62,7 +71,12 @@ impl PackageOutline {
 
     /// Refuses a package with a document of OLM that does not fit its schema.
     pub(crate) fn check_readable(&self, package: &str) -> Result<(), String> {
-        let Some(UnreadableMeta { schema, name, reason }) = &self.unreadable else {
+        let Some(UnreadableMeta {
+            schema,
+            name,
+            reason,
+        }) = &self.unreadable
+        else {
             return Ok(());
         };
         Err(format!(
@@ -112,7 +126,10 @@ impl<'a> Remaining<'a> {
         let mut deprecated = package.deprecated.iter();
         self.default_channel.is_none()
             && channels.all(has_channel)
-            && package.bundles.keys().all(|name| self.bundles.contains(name.as_str()))
+            && package
+                .bundles
+                .keys()
+                .all(|name| self.bundles.contains(name.as_str()))
             && deprecated.all(|target| self.has_target(&target.schema, &target.name))
     }
 
@@ -137,7 +154,10 @@ mod tests {
                 bytes,
                 ..PackageOutline::default()
             };
-            outline.add("p", br#"{"name":"p.v1","package":"p","schema":"olm.bundle"}"#)
+            outline.add(
+                "p",
+                br#"{"name":"p.v1","package":"p","schema":"olm.bundle"}"#,
+            )
         };
         let most = OUTLINE_BYTES_MAX - ENTRY_BYTES - "p.v1".len();
         add(most).unwrap();

@@ -10,7 +10,8 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::{Explanation, error::shown, outline::Remaining};
 
-/// Fields by which a line is recognised, an entry of a channel or of deprecations, or the target of a deprecation.
+/// Fields by which a line is recognised, an entry of a channel or of deprecations, or the target of
+/// a deprecation.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct LineHeader<'a> {
@@ -37,7 +38,8 @@ pub(crate) struct EntryList<'a> {
 
 impl<'a> LineHeader<'a> {
     pub(crate) fn of(line: &'a [u8]) -> Self {
-        // A line without these fields, or with others in their place, is of no schema that matters here.
+        // A line without these fields, or with others in their place, is of no schema that matters
+        // here.
         serde_json::from_slice(line).unwrap_or_default()
     }
 
@@ -49,27 +51,41 @@ impl<'a> LineHeader<'a> {
     }
 }
 
-/// Error of a document that is written again: it has not the form of its schema, or no canonical form.
+/// Error of a document that is written again: it has not the form of its schema, or no canonical
+/// form.
 pub(crate) type RewriteError = crate::ReadError;
 
 /// Returns the problem of a package with such a document.
 pub(crate) fn not_rewritten(package: &str, error: &RewriteError) -> String {
-    format!("package {package}: a document cannot be rewritten: {}", chain(&**error))
+    format!(
+        "package {package}: a document cannot be rewritten: {}",
+        chain(&**error)
+    )
 }
 
 impl Remaining<'_> {
     /// Returns what remains of a line. One that does not change stays byte for byte.
-    pub(crate) fn line(&self, line: Vec<u8>, explanation: &mut Explanation) -> Result<Option<Vec<u8>>, String> {
+    pub(crate) fn line(
+        &self,
+        line: Vec<u8>,
+        explanation: &mut Explanation,
+    ) -> Result<Option<Vec<u8>>, String> {
         let rest = self.rest_of(line, explanation);
         rest.map_err(|error| not_rewritten(self.name, &error))
     }
 
-    fn rest_of(&self, line: Vec<u8>, explanation: &mut Explanation) -> Result<Option<Vec<u8>>, RewriteError> {
+    fn rest_of(
+        &self,
+        line: Vec<u8>,
+        explanation: &mut Explanation,
+    ) -> Result<Option<Vec<u8>>, RewriteError> {
         let header = LineHeader::of(&line);
         let stays = match &*header.schema {
             "olm.package" => match self.default_channel {
                 None => true,
-                Some(channel) => return set(&line, "defaultChannel", to_raw_value(channel)?).map(Some),
+                Some(channel) => {
+                    return set(&line, "defaultChannel", to_raw_value(channel)?).map(Some);
+                }
             },
             "olm.channel" => match self.channels.get(&*header.name) {
                 None => false,
@@ -88,7 +104,8 @@ impl Remaining<'_> {
             _ => {
                 let gone = header.names().find(|named| self.is_gone(named));
                 if let Some(gone) = &gone {
-                    let (package, schema, gone) = (shown(self.name), shown(&header.schema), shown(gone));
+                    let (package, schema, gone) =
+                        (shown(self.name), shown(&header.schema), shown(gone));
                     explanation.notice(format!(
                         "package {package}: a document of schema {schema:?} was dropped, because it names {gone}, which is not selected"
                     ));
@@ -107,7 +124,10 @@ impl Remaining<'_> {
 }
 
 /// Returns the line without some of its `entries`, or `None` if none is left.
-fn filter_entries(line: &[u8], keep: impl Fn(LineHeader<'_>) -> bool) -> Result<Option<Vec<u8>>, RewriteError> {
+fn filter_entries(
+    line: &[u8],
+    keep: impl Fn(LineHeader<'_>) -> bool,
+) -> Result<Option<Vec<u8>>, RewriteError> {
     let list: EntryList<'_> = serde_json::from_slice(line)?;
     let entries = list.entries.unwrap_or_default();
     let mut kept = Vec::with_capacity(entries.len());

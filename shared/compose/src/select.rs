@@ -15,7 +15,8 @@ const ADVICE: BrokenAdvice = BrokenAdvice {
 };
 
 impl PackageSelection {
-    /// Applies the selection to its package. Returns the part that it takes, and the reason for each bundle if reasons are wanted.
+    /// Applies the selection to its package. Returns the part that it takes, and the reason for
+    /// each bundle if reasons are wanted.
     pub(crate) fn apply<'a>(
         &'a self,
         package: &'a PackageOutline,
@@ -37,9 +38,16 @@ impl PackageSelection {
         if selector.channels.is_empty() && !package.channels.is_empty() {
             let first = package.channels.keys().next();
             let rule = first.and_then(|channel| self.rule(channel));
-            return Err(takes_nothing(&format!("package {}", self.name), rule.as_ref()));
+            return Err(takes_nothing(
+                &format!("package {}", self.name),
+                rule.as_ref(),
+            ));
         }
-        let decisions = selector.explanation.decisions.as_ref().map(|_| selector.decisions());
+        let decisions = selector
+            .explanation
+            .decisions
+            .as_ref()
+            .map(|_| selector.decisions());
         let rest = Remaining {
             name: &self.name,
             package,
@@ -63,17 +71,24 @@ struct PackageSelector<'s, 'a> {
 impl<'a> PackageSelector<'_, 'a> {
     fn check_names(&self) -> Result<(), String> {
         let mut channels = self.selection.channels.iter().map(|channel| &channel.name);
-        if let Some(channel) = channels.find(|channel| !self.package.channels.contains_key(*channel)) {
+        if let Some(channel) =
+            channels.find(|channel| !self.package.channels.contains_key(*channel))
+        {
             let name = &self.selection.name;
             let has = listed(&self.package.channels.keys().collect::<Vec<_>>());
-            return Err(format!("package {name} has no channel {channel}; it has {has}"));
+            return Err(format!(
+                "package {name} has no channel {channel}; it has {has}"
+            ));
         }
         let channels = self.package.channels.values();
         let entries = channels.flat_map(|channel| channel.entries.keys());
         let entries: HashSet<&str> = entries.map(String::as_str).collect();
-        let is_there = |bundle: &&str| self.package.bundles.contains_key(*bundle) && entries.contains(bundle);
+        let is_there =
+            |bundle: &&str| self.package.bundles.contains_key(*bundle) && entries.contains(bundle);
         let missing = self.named.iter().find(|bundle| !is_there(bundle));
-        missing.map_or(Ok(()), |bundle| Err(no_bundle(&self.selection.name, bundle)))
+        missing.map_or(Ok(()), |bundle| {
+            Err(no_bundle(&self.selection.name, bundle))
+        })
     }
 
     fn add_channel(&mut self, name: &'a str, channel: &'a Channel) -> Result<(), String> {
@@ -82,14 +97,16 @@ impl<'a> PackageSelector<'_, 'a> {
         };
         let mut kept = self.take_entries(channel, &rule);
         if kept.is_empty() {
-            // A channel that the user names is wanted. One of all channels may have no version in the range.
+            // A channel that the user names is wanted. One of all channels may have no version in
+            // the range.
             return if !self.selection.channels.is_empty() && !channel.entries.is_empty() {
                 Err(takes_nothing(&self.place(name), Some(&rule)))
             } else {
                 Ok(())
             };
         }
-        // A channel that is kept as it is stays as valid or invalid as its catalog has it. A head that is wanted must be there.
+        // A channel that is kept as it is stays as valid or invalid as its catalog has it. A head
+        // that is wanted must be there.
         let is_whole = kept.len() == channel.entries.len();
         if !is_whole || rule == EntryRule::Head {
             let mut checked = kept_channel::check(channel, &kept);
@@ -100,7 +117,9 @@ impl<'a> PackageSelector<'_, 'a> {
             let place = || format!("{}: with {}", self.place(name), described(&rule));
             checked.map_err(|fault| ADVICE.error(&place(), Some(channel), &kept, fault))?;
         }
-        let mut missing = kept.iter().filter(|entry| !self.package.bundles.contains_key(**entry));
+        let mut missing = kept
+            .iter()
+            .filter(|entry| !self.package.bundles.contains_key(**entry));
         if let Some(bundle) = missing.next().filter(|_| !is_whole) {
             return Err(no_bundle(&self.selection.name, bundle));
         }
@@ -123,7 +142,13 @@ impl<'a> PackageSelector<'_, 'a> {
     }
 
     /// Takes also what lies between the kept entries.
-    fn connect(&mut self, name: &str, channel: &'a Channel, rule: &EntryRule, kept: &mut KeptEntries<'a>) {
+    fn connect(
+        &mut self,
+        name: &str,
+        channel: &'a Channel,
+        rule: &EntryRule,
+        kept: &mut KeptEntries<'a>,
+    ) {
         let between = kept_channel::between(channel, kept);
         if !between.is_empty() {
             kept.extend(&between);
@@ -140,7 +165,8 @@ impl<'a> PackageSelector<'_, 'a> {
     }
 
     fn is_in(&self, range: &VersionConstraint, bundle: &str) -> bool {
-        self.version(bundle).is_some_and(|version| range.contains(&version))
+        self.version(bundle)
+            .is_some_and(|version| range.contains(&version))
     }
 
     fn place(&self, channel: &str) -> String {
@@ -156,11 +182,16 @@ impl<'a> PackageSelector<'_, 'a> {
             Some((channel, _)) if self.package.has_package => {
                 Ok(Some(*channel).filter(|channel| Some(*channel) != original))
             }
-            _ => Err(no_default_channel(&self.selection.name, wanted, &self.channels)),
+            _ => Err(no_default_channel(
+                &self.selection.name,
+                wanted,
+                &self.channels,
+            )),
         }
     }
 
-    /// Gives each bundle the reasons of the channels that take it, or those of the others if none does.
+    /// Gives each bundle the reasons of the channels that take it, or those of the others if none
+    /// does.
     fn decisions(&self) -> Vec<Decision> {
         // By bundle, those of the channels that take it apart from the others.
         let mut reasons: BTreeMap<(&str, bool), Vec<String>> = BTreeMap::new();
@@ -177,9 +208,11 @@ impl<'a> PackageSelector<'_, 'a> {
             }
         }
         let bundles = self.package.bundles.iter().map(|(bundle, version)| {
-            let [ins, outs] = [true, false].map(|is_kept| reasons.remove(&(bundle.as_str(), is_kept)));
+            let [ins, outs] =
+                [true, false].map(|is_kept| reasons.remove(&(bundle.as_str(), is_kept)));
             let (kept, reasons) = (ins.is_some(), ins.or(outs));
-            let reason = reasons.map_or_else(|| "in no channel".to_owned(), |reasons| listed(&reasons));
+            let reason =
+                reasons.map_or_else(|| "in no channel".to_owned(), |reasons| listed(&reasons));
             Decision {
                 bundle: bundle.clone(),
                 version: version.clone(),
@@ -190,7 +223,13 @@ impl<'a> PackageSelector<'_, 'a> {
     }
 
     /// Returns the reason for which a channel takes an entry, or does not.
-    fn reason(&self, rule: Option<&EntryRule>, channel: &str, entry: &str, is_kept: bool) -> String {
+    fn reason(
+        &self,
+        rule: Option<&EntryRule>,
+        channel: &str,
+        entry: &str,
+        is_kept: bool,
+    ) -> String {
         match (rule, is_kept) {
             (None, _) => format!("channel {channel} is not selected"),
             (Some(EntryRule::All), _) => format!("full: true in {channel}"),
@@ -199,7 +238,9 @@ impl<'a> PackageSelector<'_, 'a> {
             (Some(EntryRule::Named), true) => "in selectedBundles".to_owned(),
             (Some(EntryRule::Named), false) => "not in selectedBundles".to_owned(),
             (Some(rule @ EntryRule::Range(range)), _) => match self.version(entry) {
-                Some(version) if range.contains(&version) => format!("in the range {range} of {channel}"),
+                Some(version) if range.contains(&version) => {
+                    format!("in the range {range} of {channel}")
+                }
                 _ if is_kept => format!("connects the {} of {channel}", described(rule)),
                 Some(_) => format!("outside of the range {range} of {channel}"),
                 None => "its version is not semver".to_owned(),
@@ -208,10 +249,13 @@ impl<'a> PackageSelector<'_, 'a> {
     }
 }
 
-/// Returns the problem of a rule that takes nothing from a channel that is named, or from the whole package.
+/// Returns the problem of a rule that takes nothing from a channel that is named, or from the whole
+/// package.
 fn takes_nothing(place: &str, rule: Option<&EntryRule>) -> String {
     let rule = rule.map(described).unwrap_or_default();
-    format!("{place}: {rule} takes no bundle; remove it from the selection, or choose other versions")
+    format!(
+        "{place}: {rule} takes no bundle; remove it from the selection, or choose other versions"
+    )
 }
 
 fn described(rule: &EntryRule) -> String {

@@ -4,9 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::VersionConstraint;
 
-/// Selection of packages, channels and bundles of one catalog, with the meaning of an oc-mirror v2 ImageSetConfiguration.
+/// Selection of packages, channels and bundles of one catalog, with the meaning of an oc-mirror v2
+/// ImageSetConfiguration.
 ///
-/// Without packages it takes all of them. Without `full`, a range or bundles it takes the heads of the channels.
+/// Without packages it takes all of them. Without `full`, a range or bundles it takes the heads of
+/// the channels.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Selection {
@@ -91,7 +93,10 @@ impl Selection {
 
     /// Returns the selection within a package, or `None` if nothing of it is taken.
     pub(crate) fn of_package(&self, package: &str) -> Option<PackageSelection> {
-        let named = self.packages.iter().find(|selection| selection.name == package);
+        let named = self
+            .packages
+            .iter()
+            .find(|selection| selection.name == package);
         let unnamed = || self.packages.is_empty().then(PackageSelection::default);
         let selection = named.cloned().or_else(unnamed)?;
         Some(PackageSelection {
@@ -136,7 +141,10 @@ impl PackageSelection {
         if !self.selected_bundles.is_empty() {
             return Some(EntryRule::Named);
         }
-        let channel = self.channels.iter().find(|selection| selection.name == channel);
+        let channel = self
+            .channels
+            .iter()
+            .find(|selection| selection.name == channel);
         if channel.is_none() && !self.channels.is_empty() {
             return None;
         }
@@ -160,7 +168,8 @@ impl ChannelSelection {
     }
 }
 
-/// Reads `minVersion`, `maxVersion` and `versionRange`; `None` if none is there. An error continues the name of the place.
+/// Reads `minVersion`, `maxVersion` and `versionRange`; `None` if none is there. An error continues
+/// the name of the place.
 fn read_range(texts: [&Option<String>; 3]) -> Result<Option<VersionConstraint>, String> {
     let [min, max, range] = texts.map(Option::as_deref);
     let Some(range) = range else {
@@ -174,7 +183,11 @@ fn read_range(texts: [&Option<String>; 3]) -> Result<Option<VersionConstraint>, 
     range.map_err(|part| format!(", versionRange: {part:?}: {problem}"))
 }
 
-fn check_range(place: &str, full: bool, range: &Result<Option<VersionConstraint>, String>) -> Result<(), String> {
+fn check_range(
+    place: &str,
+    full: bool,
+    range: &Result<Option<VersionConstraint>, String>,
+) -> Result<(), String> {
     match range {
         Err(problem) => Err(format!("{place}{problem}")),
         Ok(Some(_)) if full => Err(format!(

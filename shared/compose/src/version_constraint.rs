@@ -1,5 +1,6 @@
-//! Ranges of versions in selections, as the Go library Masterminds/semver v3 reads them: oc-mirror v2 uses it. What bundles
-//! require of each other is read by other rules, those of [`olm::VersionRange`].
+//! Ranges of versions in selections, as the Go library Masterminds/semver v3 reads them: oc-mirror
+//! v2 uses it. What bundles require of each other is read by other rules, those of
+//! [`olm::VersionRange`].
 
 use std::{fmt, str::FromStr};
 
@@ -7,7 +8,8 @@ use semver::Version;
 
 /// Range of versions to select: `>=1.2 <2.0.0 || 3.x`.
 ///
-/// A pre-release is only in an alternative that names a pre-release. Build metadata is not compared.
+/// A pre-release is only in an alternative that names a pre-release. Build metadata is not
+/// compared.
 ///
 /// ```
 /// use catalog_mirror_compose::VersionConstraint;
@@ -51,8 +53,9 @@ enum ConstraintOperator {
 }
 
 impl VersionConstraint {
-    /// Reads the range between two versions, both included; `None` without a bound. Two equal bounds take only that version, while
-    /// `<=2.11` alone takes all of 2.11. An error continues the name of the place that has the bounds.
+    /// Reads the range between two versions, both included; `None` without a bound. Two equal
+    /// bounds take only that version, while `<=2.11` alone takes all of 2.11. An error continues
+    /// the name of the place that has the bounds.
     pub(crate) fn between(min: Option<&str>, max: Option<&str>) -> Result<Option<Self>, String> {
         let (mut texts, mut all) = (Vec::new(), Vec::new());
         for (field, sign, operator, text) in [
@@ -60,14 +63,19 @@ impl VersionConstraint {
             ("maxVersion", "<=", ConstraintOperator::AtMost, max),
         ] {
             if let Some(text) = text {
-                let problem = || format!(", {field} {text:?}: this is not a version such as 2.11.0 or 2.11");
+                let problem =
+                    || format!(", {field} {text:?}: this is not a version such as 2.11.0 or 2.11");
                 let bound = PartialVersion::new(text).ok_or_else(problem)?;
                 texts.push(format!("{sign}{text}"));
                 all.push(VersionCondition { operator, bound });
             }
         }
         if let [low, high] = &mut all[..] {
-            let is_higher = low.bound.version.cmp_precedence(&high.bound.version).is_gt();
+            let is_higher = low
+                .bound
+                .version
+                .cmp_precedence(&high.bound.version)
+                .is_gt();
             if is_higher && low.bound.numbers == 3 && high.bound.numbers == 3 {
                 return Err(": minVersion is higher than maxVersion".to_owned());
             }
@@ -84,7 +92,8 @@ impl VersionConstraint {
     pub fn contains(&self, version: &Version) -> bool {
         self.any_of.iter().any(|all| {
             let takes_prereleases = all.iter().any(|one| !one.bound.version.pre.is_empty());
-            (takes_prereleases || version.pre.is_empty()) && all.iter().all(|one| one.holds(version))
+            (takes_prereleases || version.pre.is_empty())
+                && all.iter().all(|one| one.holds(version))
         })
     }
 }
@@ -94,7 +103,10 @@ impl FromStr for VersionConstraint {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let any_of = text.split("||").map(read_conditions).collect::<Result<_, _>>()?;
+        let any_of = text
+            .split("||")
+            .map(read_conditions)
+            .collect::<Result<_, _>>()?;
         let text = text.to_owned();
         Ok(Self { text, any_of })
     }
@@ -106,8 +118,8 @@ impl fmt::Display for VersionConstraint {
     }
 }
 
-/// Reads the conditions of an alternative, which spaces or single commas separate. `1.2 - 1.4` stands for two of them, but
-/// only at the start or behind a comma.
+/// Reads the conditions of an alternative, which spaces or single commas separate. `1.2 - 1.4`
+/// stands for two of them, but only at the start or behind a comma.
 fn read_conditions(text: &str) -> Result<Vec<VersionCondition>, String> {
     let spaced = text.replace(',', " , ");
     let mut words = spaced.split_ascii_whitespace().peekable();
@@ -119,7 +131,10 @@ fn read_conditions(text: &str) -> Result<Vec<VersionCondition>, String> {
     };
     let mut may_be_hyphen_range = true;
     while let Some(word) = words.next() {
-        let (operator, mut version) = word.split_at(word.find(|sign| !"=!<>~^".contains(sign)).unwrap_or(word.len()));
+        let (operator, mut version) = word.split_at(
+            word.find(|sign| !"=!<>~^".contains(sign))
+                .unwrap_or(word.len()),
+        );
         if version.is_empty() {
             version = words.next().unwrap_or_default();
         }
@@ -159,12 +174,16 @@ impl PartialVersion {
         let text = text.strip_prefix('v').unwrap_or(text);
         let (core, rest) = text.split_at(text.find(['-', '+']).unwrap_or(text.len()));
         let parts: Vec<&str> = core.split('.').collect();
-        let is_part = |part: &&str| !part.is_empty() && part.bytes().all(|byte| b"0123456789xX*".contains(&byte));
+        let is_part = |part: &&str| {
+            !part.is_empty() && part.bytes().all(|byte| b"0123456789xX*".contains(&byte))
+        };
         if parts.len() > 3 || !parts.iter().all(is_part) {
             return None;
         }
         // What stands behind the first wildcard does not count.
-        let wildcard = parts.iter().position(|part| matches!(*part, "x" | "X" | "*"));
+        let wildcard = parts
+            .iter()
+            .position(|part| matches!(*part, "x" | "X" | "*"));
         let numbers = wildcard.unwrap_or(parts.len());
         let mut values = [0; 3];
         for (value, part) in values.iter_mut().zip(&parts[..numbers]) {
@@ -201,14 +220,22 @@ impl VersionCondition {
             (ConstraintOperator::AtMost, 3) => order.is_le(),
             // `<=*` takes 0.0 only, against the library's own description.
             (ConstraintOperator::AtMost, _) => minor.is_le(),
-            (ConstraintOperator::Equal | ConstraintOperator::Tilde, 1) => order.is_ge() && major.is_eq(),
+            (ConstraintOperator::Equal | ConstraintOperator::Tilde, 1) => {
+                order.is_ge() && major.is_eq()
+            }
             (ConstraintOperator::Equal | ConstraintOperator::Tilde, numbers) => {
                 order.is_ge() && (minor.is_eq() || (is_zero && numbers != 2))
             }
-            (ConstraintOperator::Caret, numbers) if numbers == 1 || bound.major > 0 => order.is_ge() && major.is_eq(),
-            (ConstraintOperator::Caret, numbers) if numbers == 2 || bound.minor > 0 => order.is_ge() && minor.is_eq(),
+            (ConstraintOperator::Caret, numbers) if numbers == 1 || bound.major > 0 => {
+                order.is_ge() && major.is_eq()
+            }
+            (ConstraintOperator::Caret, numbers) if numbers == 2 || bound.minor > 0 => {
+                order.is_ge() && minor.is_eq()
+            }
             // `^*` takes 0.0.0 only, against the library's own description.
-            (ConstraintOperator::Caret, _) => order.is_ge() && minor.is_eq() && version.patch == bound.patch,
+            (ConstraintOperator::Caret, _) => {
+                order.is_ge() && minor.is_eq() && version.patch == bound.patch
+            }
         }
     }
 }
@@ -221,7 +248,8 @@ mod tests {
 
     const VERSIONS: &str = "0.0.0 0.0.3 0.2.3 1.2.0-rc.1 1.2.0 1.2.3 1.3.0 2.0.0-rc.1 2.0.0 3.1.0";
 
-    /// Digits as Masterminds/semver v3.4.0 gives them: 1 for each of [`VERSIONS`] that is in the range.
+    /// Digits as Masterminds/semver v3.4.0 gives them: 1 for each of [`VERSIONS`] that is in the
+    /// range.
     #[rstest]
     #[case("1.2.0", "0000100000")]
     #[case("=1.2", "0000110000")]
@@ -256,7 +284,10 @@ mod tests {
     #[case("1.2 - 1.3.0", "0000111000")]
     #[case(">=1.2 <2 || 3.x", "0000111001")]
     #[case(">=1.2.0-0,<2.0.0", "0001111100")]
-    fn constraint_contains_what_masterminds_takes(#[case] range: VersionConstraint, #[case] expected: &str) {
+    fn constraint_contains_what_masterminds_takes(
+        #[case] range: VersionConstraint,
+        #[case] expected: &str,
+    ) {
         let versions = VERSIONS.split(' ').map(|text| text.parse().unwrap());
         let digits = versions.map(|version| u8::from(range.contains(&version)).to_string());
         assert_eq!(digits.collect::<String>(), expected);

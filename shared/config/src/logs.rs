@@ -3,7 +3,9 @@
 use std::env;
 use std::io::{IsTerminal, stderr};
 
-use tracing_subscriber::{Layer, Registry, filter::Targets, fmt, layer::SubscriberExt, util::SubscriberInitExt};
+use tracing_subscriber::{
+    Layer, Registry, filter::Targets, fmt, layer::SubscriberExt, util::SubscriberInitExt,
+};
 
 /// The format of log lines on standard error.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -18,8 +20,8 @@ pub enum LogFormat {
 
 /// Sends the log to standard error. Call it once, before anything logs.
 ///
-/// The filter is `RUST_LOG`, or `default_filter` if that variable is unset, empty or cannot be parsed. A filter is a
-/// level, also for single targets: `info,hyper=warn`.
+/// The filter is `RUST_LOG`, or `default_filter` if that variable is unset, empty or cannot be
+/// parsed. A filter is a level, also for single targets: `info,hyper=warn`.
 pub fn init(format: LogFormat, default_filter: &str) {
     // Standard output is for results.
     let layer = fmt::layer().with_writer(stderr);
@@ -29,7 +31,11 @@ pub fn init(format: LogFormat, default_filter: &str) {
             .with_ansi(stderr().is_terminal())
             .compact()
             .boxed(),
-        LogFormat::Json => layer.json().flatten_event(true).with_current_span(false).boxed(),
+        LogFormat::Json => layer
+            .json()
+            .flatten_event(true)
+            .with_current_span(false)
+            .boxed(),
     };
     tracing_subscriber::registry()
         .with(layer)
@@ -38,8 +44,8 @@ pub fn init(format: LogFormat, default_filter: &str) {
 }
 
 fn filter(wanted: Option<String>, default: &str) -> Targets {
-    // `Targets` and not `EnvFilter`: filters by spans and fields need regular expressions, a tenth of the size of a
-    // Lambda function.
+    // `Targets` and not `EnvFilter`: filters by spans and fields need regular expressions, a tenth
+    // of the size of a Lambda function.
     let wanted = wanted.filter(|text| !text.trim().is_empty());
     wanted
         .and_then(|text| text.parse().ok())

@@ -18,7 +18,11 @@ impl Problems {
     }
 
     /// Adds the error of a result, and returns its value otherwise.
-    pub(crate) fn ok<T, E: fmt::Display>(&self, place: impl fmt::Display, result: Result<T, E>) -> Option<T> {
+    pub(crate) fn ok<T, E: fmt::Display>(
+        &self,
+        place: impl fmt::Display,
+        result: Result<T, E>,
+    ) -> Option<T> {
         result.map_err(|error| self.add(place, error)).ok()
     }
 
@@ -29,8 +33,8 @@ impl Problems {
     }
 }
 
-/// Environment variables that are read one by one. A blank one counts as absent: a parameter of a template that was left out becomes
-/// an empty variable.
+/// Environment variables that are read one by one. A blank one counts as absent: a parameter of a
+/// template that was left out becomes an empty variable.
 pub struct Variables<G> {
     pub(crate) get: G,
     pub(crate) problems: Problems,
@@ -49,13 +53,21 @@ impl<G: Fn(&str) -> Option<String>> Variables<G> {
     }
 
     /// Parses a variable. A problem counts as an absent one until [`Self::finish`].
-    pub fn parsed<T, E: fmt::Display>(&self, name: &str, parse: impl FnOnce(&str) -> Result<T, E>) -> Option<T> {
+    pub fn parsed<T, E: fmt::Display>(
+        &self,
+        name: &str,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Option<T> {
         let text = self.text(name)?;
         self.problems.ok(name, parse(text.trim()))
     }
 
     /// Parses a variable that must be there.
-    pub fn required<T, E: fmt::Display>(&self, name: &str, parse: impl FnOnce(&str) -> Result<T, E>) -> Option<T> {
+    pub fn required<T, E: fmt::Display>(
+        &self,
+        name: &str,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Option<T> {
         if self.text(name).is_none() {
             self.problems.add(name, "is not set");
         }
@@ -63,7 +75,11 @@ impl<G: Fn(&str) -> Option<String>> Variables<G> {
     }
 
     /// Parses a number within a range.
-    pub fn number<T: FromStr + PartialOrd + fmt::Display>(&self, name: &str, range: RangeInclusive<T>) -> Option<T> {
+    pub fn number<T: FromStr + PartialOrd + fmt::Display>(
+        &self,
+        name: &str,
+        range: RangeInclusive<T>,
+    ) -> Option<T> {
         self.parsed(name, |text| count(text, range))
     }
 
@@ -77,7 +93,10 @@ impl<G: Fn(&str) -> Option<String>> Variables<G> {
 }
 
 /// Parses a whole number within a range.
-pub(crate) fn count<T: FromStr + PartialOrd + fmt::Display>(text: &str, range: RangeInclusive<T>) -> Result<T, String> {
+pub(crate) fn count<T: FromStr + PartialOrd + fmt::Display>(
+    text: &str,
+    range: RangeInclusive<T>,
+) -> Result<T, String> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if !digits {
         return Err(format!("{text:?} is not a whole number"));

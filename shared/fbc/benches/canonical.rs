@@ -7,7 +7,8 @@ use serde_json::Value;
 /// Bundles in block style, as catalogs are written.
 const CATALOG: &str = include_str!("../../../tests/catalogs/v2/demo-database/catalog.yaml");
 
-/// Returns a file of the bundles, each with a long text as a literal: those are most of a real catalog.
+/// Returns a file of the bundles, each with a long text as a literal: those are most of a real
+/// catalog.
 fn yaml() -> String {
     let text = "      ## Features\n\n      * runs things, and runs \"them\" well\n".repeat(40);
     let with_text = format!("    alm-examples: |-\n{text}    links:\n");

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::stream::PEEK;
 
-/// Memory of chunks that were dropped, for new chunks of any file. Without it, to get new memory for each chunk takes a twentieth of
-/// the processor time of a publication.
+/// Memory of chunks that were dropped, for new chunks of any file. Without it, to get new memory
+/// for each chunk takes a twentieth of the processor time of a publication.
 #[derive(Debug, Clone, Default)]
 pub struct ChunkBuffers(Arc<Mutex<Vec<Vec<u8>>>>);
 
@@ -15,7 +15,8 @@ impl ChunkBuffers {
     }
 }
 
-/// Bytes that were read. The memory behind them was written before, so that it need not be zeroed for each chunk.
+/// Bytes that were read. The memory behind them was written before, so that it need not be zeroed
+/// for each chunk.
 #[derive(Debug, Default)]
 pub(crate) struct Buffer {
     memory: Vec<u8>,
@@ -55,7 +56,8 @@ impl Buffer {
     }
 
     fn grow(&mut self, size: usize) {
-        self.memory.reserve_exact(size.saturating_sub(self.memory.len()));
+        self.memory
+            .reserve_exact(size.saturating_sub(self.memory.len()));
         self.memory.resize(size, 0);
     }
 
@@ -77,7 +79,8 @@ impl Buffer {
         self.length -= length;
     }
 
-    /// Frees the memory that its bytes do not need, unless it gives that back and it is at most `most` bytes.
+    /// Frees the memory that its bytes do not need, unless it gives that back and it is at most
+    /// `most` bytes.
     pub(crate) fn shrink(&mut self, most: usize) {
         self.buffers.take_if(|_| self.memory.len() > most);
         if self.buffers.is_none() {
@@ -113,7 +116,8 @@ mod tests {
     fn lines(file: &str, buffers: &ChunkBuffers) -> String {
         let (limits, mut lines) = (FbcLimits::default(), String::new());
         for chunk in Chunks::new(file.as_bytes(), limits, PEEK).reusing(buffers) {
-            let push = &mut |meta: crate::Meta<'_>| lines += std::str::from_utf8(meta.line).unwrap();
+            let push =
+                &mut |meta: crate::Meta<'_>| lines += std::str::from_utf8(meta.line).unwrap();
             chunk.unwrap().metas(&limits, push).unwrap();
         }
         lines

@@ -53,7 +53,8 @@ enum Cut {
 }
 
 impl<R: Read> Chunks<R> {
-    /// Creates an iterator over chunks of about `target` bytes. A document larger than that makes a larger chunk.
+    /// Creates an iterator over chunks of about `target` bytes. A document larger than that makes a
+    /// larger chunk.
     pub fn new(reader: R, limits: FbcLimits, target: usize) -> Self {
         Self {
             reader,
@@ -86,7 +87,8 @@ impl<R: Read> Chunks<R> {
         let mut size = self.target.max(PEEK);
         loop {
             let filled = self.buffer.fill(&mut self.reader, size);
-            let is_full = filled.map_err(|error| FbcError::new(0, None, FbcErrorKind::Read(error)))?;
+            let is_full =
+                filled.map_err(|error| FbcError::new(0, None, FbcErrorKind::Read(error)))?;
             if !is_full {
                 return Ok(self.rest());
             }
@@ -100,11 +102,15 @@ impl<R: Read> Chunks<R> {
                 }
                 Cut::More(start) => {
                     self.check_size(start)?;
-                    // Growth in proportion keeps the work linear: every byte is searched a constant number of times. By the
-                    // root of two, so that documents of four times the size end at the same point of a step.
+                    // Growth in proportion keeps the work linear: every byte is searched a constant
+                    // number of times. By the root of two, so that documents of four times the size
+                    // end at the same point of a step.
                     let grown = self.buffer.len() + self.buffer.len() / 128 * 53;
                     // No more than shows that the document is too large.
-                    let most = self.limits.document_bytes.min(self.limits.memory_document_bytes());
+                    let most = self
+                        .limits
+                        .document_bytes
+                        .min(self.limits.memory_document_bytes());
                     size = grown.min(most.saturating_add(start + SEPARATOR.len() + 1));
                 }
             }
@@ -123,7 +129,8 @@ impl<R: Read> Chunks<R> {
         let mode = self.mode();
         let rest = self.buffer.split_off(at);
         // A value that was cut by its brackets may be YAML only if its document ends there.
-        let is_json = std::mem::take(&mut self.is_json) && !rest.trim_ascii_start().starts_with(b"---");
+        let is_json =
+            std::mem::take(&mut self.is_json) && !rest.trim_ascii_start().starts_with(b"---");
         let mut bytes = std::mem::replace(&mut self.buffer, rest);
         bytes.shrink(self.target.saturating_mul(2));
         let chunk = Chunk {
@@ -179,9 +186,10 @@ impl<R: Read> Chunks<R> {
     /// Cuts after the last JSON value before the target, or else after the first one.
     fn cut_json(&mut self) -> Cut {
         let (mut at, mut documents) = (0, 0);
-        // Go's decoder decides between JSON and YAML for each of the first two values, so these are parsed. The later ones
-        // are JSON for certain: their brackets are enough. They also are for a value that is JSON for the length of a chunk and
-        // goes on: to parse more of it would take memory that is meant for its parser.
+        // Go's decoder decides between JSON and YAML for each of the first two values, so these are
+        // parsed. The later ones are JSON for certain: their brackets are enough. They also are for
+        // a value that is JSON for the length of a chunk and goes on: to parse more of it would
+        // take memory that is meant for its parser.
         if self.documents < 2 && !self.is_json {
             let head = &self.buffer[..self.buffer.len().min(self.target.max(PEEK))];
             let mut builder = LineBuilder::new(&self.limits, head.len(), &self.budget);
@@ -191,7 +199,10 @@ impl<R: Read> Chunks<R> {
                 let start = json::skip_space(head, at);
                 match json::parse(text, start, &mut builder) {
                     Ok(end) => at = end,
-                    Err(error) if documents == 0 && error.kind.may_go_on(head.len() < self.buffer.len()) => {
+                    Err(error)
+                        if documents == 0
+                            && error.kind.may_go_on(head.len() < self.buffer.len()) =>
+                    {
                         self.is_json = true;
                         break;
                     }
@@ -284,7 +295,11 @@ impl Chunk {
     ///
     /// # Errors
     /// Stops at the first document that is malformed or exceeds a limit.
-    pub fn metas(&self, limits: &FbcLimits, sink: &mut dyn FnMut(Meta<'_>)) -> Result<(), FbcError> {
+    pub fn metas(
+        &self,
+        limits: &FbcLimits,
+        sink: &mut dyn FnMut(Meta<'_>),
+    ) -> Result<(), FbcError> {
         Decoder::run(self, limits, sink)
     }
 }

@@ -1,4 +1,5 @@
-/// Error in one FBC file: the document, the line and, as its source, the kind. The caller knows the path.
+/// Error in one FBC file: the document, the line and, as its source, the kind. The caller knows the
+/// path.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", place(*document, *line))]
 pub struct FbcError {
@@ -13,7 +14,11 @@ pub struct FbcError {
 
 impl FbcError {
     pub(crate) fn new(document: usize, line: Option<usize>, kind: FbcErrorKind) -> Self {
-        Self { document, line, kind }
+        Self {
+            document,
+            line,
+            kind,
+        }
     }
 }
 
@@ -78,8 +83,8 @@ impl FbcErrorKind {
         Self::Malformed(problem.into())
     }
 
-    /// Returns true if a JSON value may go on after a part of it that gives this error: at its end, if more is known to
-    /// follow, or where the part takes too much memory by itself.
+    /// Returns true if a JSON value may go on after a part of it that gives this error: at its end,
+    /// if more is known to follow, or where the part takes too much memory by itself.
     pub(crate) fn may_go_on(&self, is_part: bool) -> bool {
         match self {
             Self::JsonEnd => is_part,
@@ -90,7 +95,11 @@ impl FbcErrorKind {
 
     /// Returns true if reading the document as YAML instead of JSON cannot help.
     pub(crate) fn is_final(&self) -> bool {
-        // YAML would read such a number as a string, which is not what was written, and its limits are the same.
-        matches!(self, Self::NumberRange(_) | Self::Limit { .. } | Self::Stopped)
+        // YAML would read such a number as a string, which is not what was written, and its limits
+        // are the same.
+        matches!(
+            self,
+            Self::NumberRange(_) | Self::Limit { .. } | Self::Stopped
+        )
     }
 }

@@ -20,20 +20,24 @@ pub use yaml::{is_yaml, yaml_to_json};
 /// Limits on the input. A value equal to its limit passes; one more gives [`FbcErrorKind::Limit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FbcLimits {
-    /// Maximum size of one document as written in the file, in bytes. Default 64 MiB: a document is held in memory,
-    /// and the largest known bundles have about 10 MB.
+    /// Maximum size of one document as written in the file, in bytes. Default 64 MiB: a document is
+    /// held in memory, and the largest known bundles have about 10 MB.
     pub document_bytes: usize,
-    /// Maximum depth of nested objects and arrays. Default 10,000, the limit of Go's JSON and YAML decoders.
+    /// Maximum depth of nested objects and arrays. Default 10,000, the limit of Go's JSON and YAML
+    /// decoders.
     pub depth: usize,
-    /// Maximum number of canonical bytes that the aliases of one YAML document may add. Default 64 MiB.
+    /// Maximum number of canonical bytes that the aliases of one YAML document may add. Default 64
+    /// MiB.
     ///
-    /// Real catalogs use no aliases. Without a limit, a few lines of nested aliases expand without end.
+    /// Real catalogs use no aliases. Without a limit, a few lines of nested aliases expand without
+    /// end.
     pub alias_bytes: usize,
-    /// Maximum number of bytes of memory for each byte of a chunk while it is parsed, the chunk and its lines included.
-    /// Default 8: real catalogs take 3 to 5. Chunks below 512 KiB may take as much as one of 512 KiB.
+    /// Maximum number of bytes of memory for each byte of a chunk while it is parsed, the chunk and
+    /// its lines included. Default 8: real catalogs take 3 to 5. Chunks below 512 KiB may take as
+    /// much as one of 512 KiB.
     pub memory_ratio: usize,
-    /// Maximum number of bytes of memory for one document. A document that needs more, by `memory_ratio`, is refused before
-    /// it is read to its end. Default 256 MiB.
+    /// Maximum number of bytes of memory for one document. A document that needs more, by
+    /// `memory_ratio`, is refused before it is read to its end. Default 256 MiB.
     pub memory_bytes: usize,
 }
 

@@ -3,7 +3,8 @@ use std::{borrow::Cow, cmp::Ordering, collections::HashSet};
 use crate::canon::{Field, LineBuilder};
 use crate::error::{FbcErrorKind, excerpt};
 
-/// Memory of a folded key beside its text, in bytes: its places in the old and the new table while a set grows.
+/// Memory of a folded key beside its text, in bytes: its places in the old and the new table while
+/// a set grows.
 const KEY_BYTES: usize = 100;
 
 /// One FBC document in canonical form.
@@ -87,10 +88,13 @@ pub(crate) fn emit(
 // declcfg's decoder matches keys in any case, so it is not clear which of the two would be read.
 fn check_unique(builder: &mut LineBuilder) -> Result<(), FbcErrorKind> {
     let (mut changed, mut taken) = (HashSet::new(), 0);
-    // Keys are unique, so only one that folding changes can be equal to another. Catalogs have few or none.
+    // Keys are unique, so only one that folding changes can be equal to another. Catalogs have few
+    // or none.
     for at in 0..builder.field_count() {
         let key = builder.field(at).key;
-        let Cow::Owned(folded) = fold(key) else { continue };
+        let Cow::Owned(folded) = fold(key) else {
+            continue;
+        };
         if folded == key {
             continue;
         }
@@ -103,7 +107,11 @@ fn check_unique(builder: &mut LineBuilder) -> Result<(), FbcErrorKind> {
         changed.insert(folded);
     }
     builder.memory().give_back(taken);
-    let mut fields = 0..if changed.is_empty() { 0 } else { builder.field_count() };
+    let mut fields = 0..if changed.is_empty() {
+        0
+    } else {
+        builder.field_count()
+    };
     match fields.find(|at| changed.contains(builder.field(*at).key)) {
         Some(at) => Err(folded_keys(builder, builder.field(at).key)),
         None => Ok(()),
@@ -114,7 +122,9 @@ fn folded_keys(builder: &LineBuilder, form: &str) -> FbcErrorKind {
     let keys = (0..builder.field_count()).map(|at| builder.field(at).key);
     let mut equal = keys.filter(|key| fold(key) == form).map(excerpt);
     let [first, second] = [equal.next(), equal.next()].map(Option::unwrap_or_default);
-    FbcErrorKind::Malformed(format!("the keys {first:?} and {second:?} differ only in case"))
+    FbcErrorKind::Malformed(format!(
+        "the keys {first:?} and {second:?} differ only in case"
+    ))
 }
 
 /// Returns the key with full Unicode case folding, like `cases.Fold` of golang.org/x/text.
@@ -135,14 +145,17 @@ fn string<'a>(field: &Field<'a>) -> Result<Cow<'a, str>, FbcErrorKind> {
     match inner.map(std::str::from_utf8) {
         // Names rarely have escapes, and without them the canonical text is the value.
         Some(Ok(plain)) if !plain.contains('\\') => Ok(Cow::Borrowed(plain)),
-        _ => serde_json::from_slice(field.value).map(Cow::Owned).map_err(|_| {
-            let key = excerpt(field.key);
-            FbcErrorKind::Malformed(format!("the value of {key:?} must be a string"))
-        }),
+        _ => serde_json::from_slice(field.value)
+            .map(Cow::Owned)
+            .map_err(|_| {
+                let key = excerpt(field.key);
+                FbcErrorKind::Malformed(format!("the value of {key:?} must be a string"))
+            }),
     }
 }
 
-/// Compares two paths in the order in which Go's `fs.WalkDir` visits files: component by component, by bytes.
+/// Compares two paths in the order in which Go's `fs.WalkDir` visits files: component by component,
+/// by bytes.
 ///
 /// ```
 /// use catalog_mirror_fbc::walk_order;

@@ -1,10 +1,12 @@
-//! Reads the stream of documents in a file as JSON or YAML, by the rules of apimachinery's `YAMLOrJSONDecoder`.
+//! Reads the stream of documents in a file as JSON or YAML, by the rules of apimachinery's
+//! `YAMLOrJSONDecoder`.
 
 use crate::error::{FbcError, FbcErrorKind};
 use crate::meta::{self, DocumentPosition, Meta};
 use crate::{FbcLimits, canon::LineBuilder, chunks::Chunk, json, yaml};
 
-/// Number of bytes in which the decoder looks for the first brace; `bufio`'s default buffer size in Go.
+/// Number of bytes in which the decoder looks for the first brace; `bufio`'s default buffer size in
+/// Go.
 pub(crate) const PEEK: usize = 4096;
 
 /// Format of the next documents in a file.
@@ -32,7 +34,8 @@ pub(crate) struct Decoder<'a> {
     builder: LineBuilder,
     /// Number of documents in the file before the next one.
     documents: usize,
-    /// Number of lines in the file before the offset `counted` of the chunk, so that every line is counted once.
+    /// Number of lines in the file before the offset `counted` of the chunk, so that every line is
+    /// counted once.
     lines: usize,
     counted: usize,
 }
@@ -40,7 +43,11 @@ pub(crate) struct Decoder<'a> {
 type Sink<'s> = &'s mut dyn FnMut(Meta<'_>);
 
 impl<'a> Decoder<'a> {
-    pub(crate) fn run(chunk: &'a Chunk, limits: &'a FbcLimits, sink: Sink<'_>) -> Result<(), FbcError> {
+    pub(crate) fn run(
+        chunk: &'a Chunk,
+        limits: &'a FbcLimits,
+        sink: Sink<'_>,
+    ) -> Result<(), FbcError> {
         let mut decoder = Self {
             chunk,
             limits,
@@ -71,7 +78,12 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    fn json_value(&mut self, text: json::JsonText<'_>, at: usize, sink: Sink<'_>) -> Result<usize, FbcError> {
+    fn json_value(
+        &mut self,
+        text: json::JsonText<'_>,
+        at: usize,
+        sink: Sink<'_>,
+    ) -> Result<usize, FbcError> {
         self.builder.clear();
         let parsed = json::parse(text, at, &mut self.builder);
         let end = parsed.map_err(|error| self.error(error.at, error.kind))?;
@@ -97,7 +109,8 @@ impl<'a> Decoder<'a> {
     fn fall_back(&mut self, at: usize, error: FbcError, sink: Sink<'_>) -> Result<(), FbcError> {
         match yaml_start(&self.chunk.bytes, at) {
             Some(start) if !self.chunk.is_json && self.documents < 2 && !error.kind.is_final() => {
-                // The lines up to the value that is not JSON may be counted, and YAML may start before it.
+                // The lines up to the value that is not JSON may be counted, and YAML may start
+                // before it.
                 (self.lines, self.counted) = (self.chunk.lines, 0);
                 self.yaml(start, Some(error), sink)
             }
@@ -105,9 +118,14 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Parses YAML from offset `at` on. If its first document is malformed, returns `before`, an earlier JSON error: it
-    /// describes the input better.
-    fn yaml(&mut self, mut at: usize, mut before: Option<FbcError>, sink: Sink<'_>) -> Result<(), FbcError> {
+    /// Parses YAML from offset `at` on. If its first document is malformed, returns `before`, an
+    /// earlier JSON error: it describes the input better.
+    fn yaml(
+        &mut self,
+        mut at: usize,
+        mut before: Option<FbcError>,
+        sink: Sink<'_>,
+    ) -> Result<(), FbcError> {
         while at < self.chunk.bytes.len() {
             match self.yaml_document(at, sink) {
                 Ok(next) => at = next,
@@ -120,7 +138,8 @@ impl<'a> Decoder<'a> {
     }
 
     fn yaml_document(&mut self, at: usize, sink: Sink<'_>) -> Result<usize, FbcError> {
-        let piece = yaml::split::document(&self.chunk.bytes, at).map_err(|(at, kind)| self.error(at, kind))?;
+        let piece = yaml::split::document(&self.chunk.bytes, at)
+            .map_err(|(at, kind)| self.error(at, kind))?;
         let document = &self.chunk.bytes[piece.range];
         let position = self.position(at);
         let error = |line, kind| FbcError::new(position.document, line, kind);
@@ -155,8 +174,8 @@ pub(crate) fn newlines(bytes: &[u8]) -> usize {
     memchr::memchr_iter(b'\n', bytes).count()
 }
 
-/// Returns the offset at which YAML starts after a JSON value that ended at `at`: after white space, but not beyond the
-/// end of the line. Returns `None` where Go's decoder gives up.
+/// Returns the offset at which YAML starts after a JSON value that ended at `at`: after white
+/// space, but not beyond the end of the line. Returns `None` where Go's decoder gives up.
 pub(crate) fn yaml_start(bytes: &[u8], mut at: usize) -> Option<usize> {
     loop {
         // Go's decoder reads four bytes at a time and takes a shorter rest for the end of the file.
@@ -180,7 +199,8 @@ pub(crate) fn is_space(bytes: &[u8]) -> bool {
     space_end(bytes) + "\u{2028}".len() > bytes.len()
 }
 
-/// Returns the length of the white space at the start of `bytes`, as Go's `unicode.IsSpace` defines it.
+/// Returns the length of the white space at the start of `bytes`, as Go's `unicode.IsSpace` defines
+/// it.
 fn space_end(bytes: &[u8]) -> usize {
     let text = bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid());
     text.len() - text.trim_start().len()

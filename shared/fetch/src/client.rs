@@ -33,7 +33,8 @@ pub struct Fetcher {
 /// The CA certificates in use, and the connections that trust them.
 struct Pools {
     trusted: Arc<TrustedCertificates>,
-    /// A connection pool that is shared between scopes would lend a connection to a request that must not go there.
+    /// A connection pool that is shared between scopes would lend a connection to a request that
+    /// must not go there.
     clients: BTreeMap<ClientKind, Client>,
 }
 
@@ -60,7 +61,8 @@ impl Fetcher {
             pools: Arc::new(Mutex::new(pools)),
             traffic: Arc::default(),
         };
-        // Building one client now finds every error in the settings, so that none is left for later.
+        // Building one client now finds every error in the settings, so that none is left for
+        // later.
         fetcher.build(&trusted, AddressScope::Machine, None)?;
         Ok(fetcher)
     }
@@ -70,8 +72,8 @@ impl Fetcher {
         &self.settings
     }
 
-    /// Trusts these CA bundles from now on in place of those of the settings, and reads the system's again. Requests that have begun
-    /// go on. After an error nothing has changed.
+    /// Trusts these CA bundles from now on in place of those of the settings, and reads the
+    /// system's again. Requests that have begun go on. After an error nothing has changed.
     ///
     /// # Errors
     /// CA bundles that cannot be used.
@@ -93,15 +95,16 @@ impl Fetcher {
         found.map_err(|error| error.at(Peer::of(url, None)))
     }
 
-    /// Returns all trusted certificates in PEM, the system's too, for a program that makes connections of its own.
+    /// Returns all trusted certificates in PEM, the system's too, for a program that makes
+    /// connections of its own.
     pub fn ca_bundle(&self) -> String {
         let trusted = Arc::clone(&self.pools.lock().trusted);
         trusted.pem()
     }
 
-    /// Returns a fetcher on the same connections whose traffic is counted from zero. All its requests together may wait for
-    /// servers for `wait_max`, then they fail with [`FetchError::WaitedTooLong`]; the time that the reader of a body takes
-    /// does not count.
+    /// Returns a fetcher on the same connections whose traffic is counted from zero. All its
+    /// requests together may wait for servers for `wait_max`, then they fail with
+    /// [`FetchError::WaitedTooLong`]; the time that the reader of a body takes does not count.
     #[must_use]
     pub fn with_own_traffic(&self, wait_max: Option<Duration>) -> Self {
         let mut own = self.clone();
@@ -121,15 +124,24 @@ impl Fetcher {
     ///
     /// # Errors
     /// Everything that keeps an answer from coming.
-    pub async fn send(&self, target: &RedirectTarget, request: &RequestSpec) -> Result<FetchResponse, FailedFetch> {
+    pub async fn send(
+        &self,
+        target: &RedirectTarget,
+        request: &RequestSpec,
+    ) -> Result<FetchResponse, FailedFetch> {
         self.send_as(target, request, true).await
     }
 
-    /// Sends a request to a configured URL and follows redirects. Returns any other answer, whatever its status.
+    /// Sends a request to a configured URL and follows redirects. Returns any other answer,
+    /// whatever its status.
     ///
     /// # Errors
     /// Everything that keeps an answer from coming, and redirects that break a rule.
-    pub async fn follow(&self, url: Url, request: &RequestSpec) -> Result<FetchResponse, FailedFetch> {
+    pub async fn follow(
+        &self,
+        url: Url,
+        request: &RequestSpec,
+    ) -> Result<FetchResponse, FailedFetch> {
         let (home, peer) = (url.origin(), Peer::of(&url, None));
         let mut target = RedirectTarget::configured(url).map_err(|error| error.at(peer.clone()))?;
         // A redirect back to the first server gets no credentials: another server chose that URL.
@@ -170,7 +182,8 @@ impl Fetcher {
         let response = sent.map_err(|error| error.at(peer.clone()))?;
         Ok(FetchResponse {
             is_home,
-            // The scope of the peer that answered, and not of its name, which may resolve to another address the next time.
+            // The scope of the peer that answered, and not of its name, which may resolve to
+            // another address the next time.
             sender: self.sender(&response, proxy.is_some()),
             guard: ThroughputGuard::new(self.settings().min_throughput),
             traffic: Arc::clone(&self.traffic),
@@ -182,7 +195,8 @@ impl Fetcher {
 
     /// Returns the client for a request. It connects to no scope nearer than `nearest`.
     fn client(&self, nearest: AddressScope, proxy: Option<&Url>) -> Client {
-        // Through a proxy only the proxy's own name is resolved here, and the operator has chosen that.
+        // Through a proxy only the proxy's own name is resolved here, and the operator has chosen
+        // that.
         let nearest = proxy.map_or(nearest, |_| AddressScope::Machine);
         let kind = ClientKind {
             proxy: proxy.cloned(),
@@ -198,7 +212,8 @@ impl Fetcher {
         client
     }
 
-    /// Returns the scope that an answer came from. Behind a proxy only the URL tells, and an unknown name counts as far.
+    /// Returns the scope that an answer came from. Behind a proxy only the URL tells, and an
+    /// unknown name counts as far.
     fn sender(&self, response: &Response, is_proxied: bool) -> AddressScope {
         let peer = response.remote_addr().filter(|_| !is_proxied);
         peer.map(|address| (self.settings.network.scope)(address.ip()))
@@ -220,7 +235,8 @@ impl Fetcher {
         let builder = Client::builder()
             .tls_backend_preconfigured(Arc::clone(trusted).config()?)
             .user_agent(USER_AGENT)
-            // Bodies without a content coding. Without the header a server may choose any (RFC 9110, section 12.5.3).
+            // Bodies without a content coding. Without the header a server may choose any (RFC
+            // 9110, section 12.5.3).
             .default_headers(HeaderMap::from_iter([(
                 ACCEPT_ENCODING,
                 HeaderValue::from_static("identity"),
@@ -228,7 +244,8 @@ impl Fetcher {
             .connect_timeout(settings.connect_timeout)
             .read_timeout(settings.read_timeout)
             .dns_resolver(Arc::new(resolver))
-            // `follow` checks each redirect and drops credentials, which the client's own policy does not.
+            // `follow` checks each redirect and drops credentials, which the client's own policy
+            // does not.
             .redirect(reqwest::redirect::Policy::none())
             .referer(false)
             // Digests are of the bytes as sent, even if another crate enables the decoders.

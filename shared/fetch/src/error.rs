@@ -7,7 +7,8 @@ use std::time::{Duration, SystemTime};
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use reqwest::{StatusCode, Url};
 
-/// A failure of one exchange. No variant prints a URL, because a URL can carry a signature that grants access.
+/// A failure of one exchange. No variant prints a URL, because a URL can carry a signature that
+/// grants access.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     /// The server answered 429, too many requests, until the last attempt.
@@ -79,7 +80,9 @@ pub enum FetchError {
         reason: RedirectRefusal,
     },
     /// A content coding, by its name, which was not asked for and is not decoded.
-    #[error("it sent a body with the content coding {0}, which was not asked for and cannot be decoded")]
+    #[error(
+        "it sent a body with the content coding {0}, which was not asked for and cannot be decoded"
+    )]
     Coding(String),
     /// A proxy of the environment that cannot be used for the request.
     #[error("its proxy cannot be used: {0}")]
@@ -136,7 +139,10 @@ impl FetchError {
         let retry_after = retry_after(headers);
         match status.as_u16() {
             429 => Self::RateLimited { retry_after },
-            408 | 500 | 502 | 503 | 504 => Self::Unavailable { status, retry_after },
+            408 | 500 | 502 | 503 | 504 => Self::Unavailable {
+                status,
+                retry_after,
+            },
             _ => Self::Status(status),
         }
     }
@@ -150,7 +156,9 @@ impl FetchError {
             return Self::Address { reason };
         }
         match find_cause::<rustls::Error>(&error) {
-            Some(rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType)) => Self::NotTls,
+            Some(rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType)) => {
+                Self::NotTls
+            }
             Some(_) => Self::Tls(error),
             None if error.is_timeout() => Self::Timeout(error),
             None if error.is_connect() => Self::Connect(error),
@@ -175,7 +183,9 @@ impl FetchError {
     /// Returns the wait that the server asked for in `Retry-After`.
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::RateLimited { retry_after } | Self::Unavailable { retry_after, .. } => *retry_after,
+            Self::RateLimited { retry_after } | Self::Unavailable { retry_after, .. } => {
+                *retry_after
+            }
             _ => None,
         }
     }
@@ -210,9 +220,12 @@ fn tls_cause(error: &reqwest::Error) -> String {
     said.to_owned()
 }
 
-/// Returns the text of the first cause. The errors in front of it name the libraries that pass it on.
+/// Returns the text of the first cause. The errors in front of it name the libraries that pass it
+/// on.
 fn root_cause(error: &(dyn StdError + 'static)) -> String {
-    causes(error).last().map_or_else(String::new, ToString::to_string)
+    causes(error)
+        .last()
+        .map_or_else(String::new, ToString::to_string)
 }
 
 /// Returns the first cause of type `T`.
@@ -220,15 +233,23 @@ fn find_cause<'a, T: StdError + 'static>(error: &'a (dyn StdError + 'static)) ->
     causes(error).find_map(|cause| cause.downcast_ref())
 }
 
-/// Returns an error and its causes. Looks into `io::Error` too, which hides the error it wraps from `source`.
-fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
-    std::iter::successors(Some(error), |&cause| -> Option<&'a (dyn StdError + 'static)> {
-        let wrapped = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        match wrapped {
-            Some(inner) => Some(inner),
-            None => cause.source(),
-        }
-    })
+/// Returns an error and its causes. Looks into `io::Error` too, which hides the error it wraps from
+/// `source`.
+fn causes<'a>(
+    error: &'a (dyn StdError + 'static),
+) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(
+        Some(error),
+        |&cause| -> Option<&'a (dyn StdError + 'static)> {
+            let wrapped = cause
+                .downcast_ref::<std::io::Error>()
+                .and_then(std::io::Error::get_ref);
+            match wrapped {
+                Some(inner) => Some(inner),
+                None => cause.source(),
+            }
+        },
+    )
 }
 
 /// The reason for which a redirect, a token realm or a next page is not followed.
@@ -249,7 +270,8 @@ pub enum RedirectRefusal {
     /// A user name or password in the URL: credentials come from the configuration only.
     #[error("the URL carries credentials")]
     Userinfo,
-    /// A link-local address or a metadata service, [`AddressScope::Forbidden`](crate::AddressScope::Forbidden).
+    /// A link-local address or a metadata service,
+    /// [`AddressScope::Forbidden`](crate::AddressScope::Forbidden).
     #[error("the address is link-local or a metadata service")]
     LinkLocal,
     /// An address nearer than the server that sent the redirect.
@@ -273,8 +295,8 @@ impl RedirectRefusal {
     }
 }
 
-/// Reads `Retry-After`, in seconds or as a date (RFC 9110, section 10.2.3). A date in the past is zero; a value that
-/// cannot be parsed is `None`.
+/// Reads `Retry-After`, in seconds or as a date (RFC 9110, section 10.2.3). A date in the past is
+/// zero; a value that cannot be parsed is `None`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -326,9 +348,17 @@ mod tests {
 
     #[test]
     fn retry_after_accepts_seconds_and_dates() {
-        let parse = |value: &str| retry_after(&HeaderMap::from_iter([(RETRY_AFTER, value.parse().unwrap())]));
+        let parse = |value: &str| {
+            retry_after(&HeaderMap::from_iter([(
+                RETRY_AFTER,
+                value.parse().unwrap(),
+            )]))
+        };
         for seconds in [0, 120, u64::MAX] {
-            assert_eq!(parse(&seconds.to_string()), Some(Duration::from_secs(seconds)));
+            assert_eq!(
+                parse(&seconds.to_string()),
+                Some(Duration::from_secs(seconds))
+            );
         }
         assert_eq!(parse("Wed, 21 Oct 2015 07:28:00 GMT"), Some(Duration::ZERO));
         let soon = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(100));

@@ -6,9 +6,11 @@ use std::{fs, io};
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
-/// Files of header fields by the `HOST[:PORT]` that they are for. A host without a port stands for all of its ports.
+/// Files of header fields by the `HOST[:PORT]` that they are for. A host without a port stands for
+/// all of its ports.
 ///
-/// A file has one field a line, such as `Authorization: Bearer ...`; empty lines do not count. It is read again for each use.
+/// A file has one field a line, such as `Authorization: Bearer ...`; empty lines do not count. It
+/// is read again for each use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeaderFiles(BTreeMap<String, PathBuf>);
 
@@ -50,7 +52,9 @@ impl HeaderFiles {
     /// [`HeaderFileError`].
     pub fn read(&self, host: &str) -> Result<HeaderMap, HeaderFileError> {
         let host = host.to_ascii_lowercase();
-        let name = host.rsplit_once(':').map_or(host.as_str(), |(name, _)| name);
+        let name = host
+            .rsplit_once(':')
+            .map_or(host.as_str(), |(name, _)| name);
         let path = self.0.get(&host).or_else(|| self.0.get(name));
         path.map_or_else(|| Ok(HeaderMap::new()), |path| read_header_file(path))
     }
@@ -66,7 +70,11 @@ pub fn read_header_file(path: &Path) -> Result<HeaderMap, HeaderFileError> {
         source,
     })?;
     let mut fields = HeaderMap::new();
-    for (line, number) in text.lines().zip(1_usize..).filter(|(line, _)| !line.trim().is_empty()) {
+    for (line, number) in text
+        .lines()
+        .zip(1_usize..)
+        .filter(|(line, _)| !line.trim().is_empty())
+    {
         let (name, value) = field(line).ok_or_else(|| HeaderFileError::Line {
             path: path.to_owned(),
             number,
@@ -114,7 +122,10 @@ mod tests {
         for text in ["hunter2", "a: b\nhunter 2: c", "x: \u{1}hunter2"] {
             fs::write(&path, text).unwrap();
             let error = read_header_file(&path).unwrap_err().to_string();
-            assert!(error.contains("NAME: VALUE") && !error.contains("hunter"), "{error}");
+            assert!(
+                error.contains("NAME: VALUE") && !error.contains("hunter"),
+                "{error}"
+            );
         }
         let error = read_header_file(&dir.path().join("none")).unwrap_err();
         assert!(matches!(error, HeaderFileError::Read { .. }), "{error}");

@@ -1,11 +1,11 @@
-//! Classes of network addresses by their distance from this machine, and host names to addresses, checked again for every new
-//! connection.
+//! Classes of network addresses by their distance from this machine, and host names to addresses,
+//! checked again for every new connection.
 //!
-//! The ranges come from IANA's special-purpose registries (RFC 6890 and its successors). The metadata services are at
-//! the addresses that the cloud providers document.
+//! The ranges come from IANA's special-purpose registries (RFC 6890 and its successors). The
+//! metadata services are at the addresses that the cloud providers document.
 //!
-//! A redirect is checked when it arrives, but the name in it can resolve to another address a moment later (DNS
-//! rebinding). So the address that is connected to is checked as well.
+//! A redirect is checked when it arrives, but the name in it can resolve to another address a
+//! moment later (DNS rebinding). So the address that is connected to is checked as well.
 
 use std::fmt;
 use std::io;
@@ -38,12 +38,13 @@ pub enum AddressScope {
     Site,
     /// Loopback and unspecified addresses: this machine.
     Machine,
-    /// Link-local and multicast addresses and cloud metadata services. They answer by who asks and can hand out this
-    /// machine's identity, so no request may go there, not even a configured one.
+    /// Link-local and multicast addresses and cloud metadata services. They answer by who asks and
+    /// can hand out this machine's identity, so no request may go there, not even a configured one.
     Forbidden,
 }
 
-/// Names of metadata services. They are checked as text because behind a proxy the name is not resolved here.
+/// Names of metadata services. They are checked as text because behind a proxy the name is not
+/// resolved here.
 const METADATA_NAMES: [&str; 4] = [
     "metadata.google.internal",
     "metadata.goog",
@@ -56,8 +57,8 @@ pub type AddressLookup = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + 
 
 /// Name resolution and the classification of addresses.
 ///
-/// The default asks the system's resolver and uses [`AddressScope::of`]. Tests pass their own, so that loopback
-/// addresses can stand for the internet.
+/// The default asks the system's resolver and uses [`AddressScope::of`]. Tests pass their own, so
+/// that loopback addresses can stand for the internet.
 #[derive(Clone)]
 pub struct Network {
     /// Resolves a host name to its addresses, in order of preference.
@@ -81,7 +82,8 @@ impl AddressScope {
         }
     }
 
-    /// Returns the scope of an address. An IPv6 address that embeds an IPv4 address has the scope of the latter.
+    /// Returns the scope of an address. An IPv6 address that embeds an IPv4 address has the scope
+    /// of the latter.
     pub fn of(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(v4) => of_v4(v4),
@@ -89,10 +91,12 @@ impl AddressScope {
         }
     }
 
-    /// Returns the scope of a URL's host if it is visible without DNS: an address, `localhost` or a known metadata name.
+    /// Returns the scope of a URL's host if it is visible without DNS: an address, `localhost` or a
+    /// known metadata name.
     pub fn written_in(url: &Url) -> Option<Self> {
         let host = url.host_str()?;
-        // The URL parser has already turned `0x7f.1`, `2130706433` and the like into dotted addresses.
+        // The URL parser has already turned `0x7f.1`, `2130706433` and the like into dotted
+        // addresses.
         let bare = host.trim_start_matches('[').trim_end_matches(']');
         if let Ok(address) = bare.parse() {
             return Some(Self::of(address));
@@ -122,13 +126,21 @@ impl fmt::Debug for Network {
 }
 
 impl Network {
-    /// Returns the addresses to connect to. Fails if all of them are nearer than the request may go.
-    fn allowed(&self, found: &[IpAddr], nearest: AddressScope) -> Result<Vec<SocketAddr>, RedirectRefusal> {
+    /// Returns the addresses to connect to. Fails if all of them are nearer than the request may
+    /// go.
+    fn allowed(
+        &self,
+        found: &[IpAddr],
+        nearest: AddressScope,
+    ) -> Result<Vec<SocketAddr>, RedirectRefusal> {
         let scope = |address: &&IpAddr| (self.scope)(**address);
-        // Dropped one by one: a name may have both a public and a private address, and the public one may be used.
+        // Dropped one by one: a name may have both a public and a private address, and the public
+        // one may be used.
         let allowed = found.iter().filter(|address| scope(address) <= nearest);
         // The client replaces port 0 by the port of the URL.
-        let allowed: Vec<_> = allowed.map(|address| SocketAddr::new(*address, 0)).collect();
+        let allowed: Vec<_> = allowed
+            .map(|address| SocketAddr::new(*address, 0))
+            .collect();
         match found.iter().map(|address| scope(&address)).max() {
             Some(scope) if allowed.is_empty() => Err(scope.refusal()),
             _ => Ok(allowed),
@@ -152,9 +164,11 @@ fn of_v4(address: Ipv4Addr) -> AddressScope {
         // Linux connects 0.0.0.0 to loopback.
         [0 | 127, ..] => AddressScope::Machine,
         // The last three are metadata services outside of the ranges: Alibaba, Azure, Oracle.
-        [169, 254, ..] | [224..=255, ..] | [100, 100, 100, 200] | [168, 63, 129, 16] | [192, 0, 0, 192] => {
-            AddressScope::Forbidden
-        }
+        [169, 254, ..]
+        | [224..=255, ..]
+        | [100, 100, 100, 200]
+        | [168, 63, 129, 16]
+        | [192, 0, 0, 192] => AddressScope::Forbidden,
         [10, ..]
         | [172, 16..=31, ..]
         | [192, 168, ..]
@@ -171,7 +185,8 @@ fn of_v4(address: Ipv4Addr) -> AddressScope {
 /// Returns the scope of an IPv6 address without an embedded IPv4 address.
 fn of_v6(address: Ipv6Addr) -> AddressScope {
     match address.segments() {
-        // Link-local and multicast addresses, then metadata services: AWS, which uses several addresses, Google, Scaleway.
+        // Link-local and multicast addresses, then metadata services: AWS, which uses several
+        // addresses, Google, Scaleway.
         [0xfe80..=0xfebf | 0xff00..=0xffff, ..]
         | [0xfd00, 0xec2, ..]
         | [0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254]
@@ -185,13 +200,14 @@ fn of_v6(address: Ipv6Addr) -> AddressScope {
     }
 }
 
-/// Returns the IPv4 address inside an IPv6 address: mapped (RFC 4291), NAT64 (RFC 6052) or 6to4 (RFC 3056).
+/// Returns the IPv4 address inside an IPv6 address: mapped (RFC 4291), NAT64 (RFC 6052) or 6to4
+/// (RFC 3056).
 fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let join = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
     match address.segments() {
-        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
-            Some(join(high, low))
-        }
+        [0, 0, 0, 0, 0, 0xffff, high, low]
+        | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
+        | [0x2002, high, low, ..] => Some(join(high, low)),
         // The old IPv4-compatible form. Below 1.0.0.0 it would swallow `::` and `::1`.
         [0, 0, 0, 0, 0, 0, high @ 0x100..=0xffff, low] => Some(join(high, low)),
         _ => None,
@@ -233,7 +249,11 @@ mod tests {
             ),
         ] {
             for address in addresses.split_whitespace() {
-                assert_eq!(AddressScope::of(address.parse().unwrap()), scope, "{address}");
+                assert_eq!(
+                    AddressScope::of(address.parse().unwrap()),
+                    scope,
+                    "{address}"
+                );
             }
         }
     }
@@ -260,7 +280,11 @@ mod tests {
     fn allowed(nearest: AddressScope, found: &[&str]) -> Result<Vec<String>, RedirectRefusal> {
         let found: Vec<IpAddr> = found.iter().map(|text| text.parse().unwrap()).collect();
         let allowed = Network::default().allowed(&found, nearest);
-        allowed.map(|kept| kept.iter().map(|address| address.ip().to_string()).collect())
+        allowed.map(|kept| {
+            kept.iter()
+                .map(|address| address.ip().to_string())
+                .collect()
+        })
     }
 
     #[test]
@@ -270,14 +294,25 @@ mod tests {
         assert_eq!(allowed(Internet, &mixed).unwrap(), ["1.1.1.1"]);
         assert_eq!(allowed(Site, &mixed).unwrap(), ["10.0.0.1", "1.1.1.1"]);
         assert_eq!(allowed(Machine, &mixed).unwrap().len(), 3);
-        assert_eq!(allowed(Internet, &["10.0.0.1", "::1"]), Err(RedirectRefusal::Private));
-        assert_eq!(allowed(Machine, &["169.254.169.254"]), Err(RedirectRefusal::LinkLocal));
+        assert_eq!(
+            allowed(Internet, &["10.0.0.1", "::1"]),
+            Err(RedirectRefusal::Private)
+        );
+        assert_eq!(
+            allowed(Machine, &["169.254.169.254"]),
+            Err(RedirectRefusal::LinkLocal)
+        );
         assert_eq!(allowed(Internet, &[]), Ok(Vec::new()));
     }
 
     #[tokio::test]
     async fn default_lookup_resolves_localhost() {
-        let found = (Network::default().lookup)("localhost".to_owned()).await.unwrap();
-        assert!(found.iter().all(IpAddr::is_loopback) && !found.is_empty(), "{found:?}");
+        let found = (Network::default().lookup)("localhost".to_owned())
+            .await
+            .unwrap();
+        assert!(
+            found.iter().all(IpAddr::is_loopback) && !found.is_empty(),
+            "{found:?}"
+        );
     }
 }

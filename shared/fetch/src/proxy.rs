@@ -1,4 +1,5 @@
-//! The proxy of a request, by the rules of Go's `golang.org/x/net/http/httpproxy`, for which most environments are written.
+//! The proxy of a request, by the rules of Go's `golang.org/x/net/http/httpproxy`, for which most
+//! environments are written.
 
 use std::{fmt, net::IpAddr, sync::LazyLock};
 
@@ -8,31 +9,37 @@ use reqwest::Url;
 use crate::error::FetchError;
 
 /// Reasons for which a proxy cannot be used.
-const CGI: &str =
-    "HTTP_PROXY is not trusted beside REQUEST_METHOD, as in a CGI program, whose clients choose it: unset one of them";
+const CGI: &str = "HTTP_PROXY is not trusted beside REQUEST_METHOD, as in a CGI program, whose clients choose it: unset one of them";
 const SCHEME: &str = "its scheme is not http, https, socks5 or socks5h";
 
-/// Proxies that the environment names: `HTTPS_PROXY` and `HTTP_PROXY`, else `ALL_PROXY`, except for `NO_PROXY`.
+/// Proxies that the environment names: `HTTPS_PROXY` and `HTTP_PROXY`, else `ALL_PROXY`, except for
+/// `NO_PROXY`.
 static ENVIRONMENT: LazyLock<Proxy> = LazyLock::new(|| Proxy::of(|name| std::env::var(name).ok()));
 
-/// Returns the URL of the proxy that the environment names for a URL, for clients other than [`Fetcher`](crate::Fetcher). `None` if
-/// the server is asked directly.
+/// Returns the URL of the proxy that the environment names for a URL, for clients other than
+/// [`Fetcher`](crate::Fetcher). `None` if the server is asked directly.
 ///
 /// # Errors
 /// The reason for which the proxy cannot be used, for people.
 pub fn proxy_of_environment(url: &str) -> Result<Option<String>, String> {
-    let url = url.parse().map_err(|error| format!("{url} is no URL: {error}"))?;
-    let proxy = ENVIRONMENT.for_url(&url).map_err(|error| error.to_string())?;
+    let url = url
+        .parse()
+        .map_err(|error| format!("{url} is no URL: {error}"))?;
+    let proxy = ENVIRONMENT
+        .for_url(&url)
+        .map_err(|error| error.to_string())?;
     Ok(proxy.map(|proxy| proxy.as_str().to_owned()))
 }
 
-/// Proxies, and the hosts that are reached without them. Default: none, all servers are asked directly.
+/// Proxies, and the hosts that are reached without them. Default: none, all servers are asked
+/// directly.
 #[derive(Clone, Default)]
 pub struct Proxy {
     https: Option<Url>,
     http: Option<Url>,
     direct: Vec<DirectHosts>,
-    /// True in a program that a web server runs: there `HTTP_PROXY` is the `Proxy` header of a client.
+    /// True in a program that a web server runs: there `HTTP_PROXY` is the `Proxy` header of a
+    /// client.
     is_cgi: bool,
 }
 
@@ -108,8 +115,13 @@ impl Proxy {
         };
         let address = host.trim_matches(['[', ']']).parse().ok();
         let address = address.map(|address: IpAddr| address.to_canonical());
-        let is_this_machine = host == "localhost" || address.is_some_and(|address| address.is_loopback());
-        is_this_machine || self.direct.iter().any(|hosts| hosts.hold(host, address, port))
+        let is_this_machine =
+            host == "localhost" || address.is_some_and(|address| address.is_loopback());
+        is_this_machine
+            || self
+                .direct
+                .iter()
+                .any(|hosts| hosts.hold(host, address, port))
     }
 }
 
@@ -130,7 +142,10 @@ impl DirectHosts {
             return Some(Self::All);
         }
         if let Ok(network) = text.parse() {
-            return Some(Self::Network { network, port: None });
+            return Some(Self::Network {
+                network,
+                port: None,
+            });
         }
         let (host, port) = split_port(&text)?;
         if let Ok(address) = host.parse::<IpAddr>() {
@@ -146,9 +161,12 @@ impl DirectHosts {
         let fits = |wanted: &Option<u16>| wanted.is_none_or(|wanted| wanted == port);
         match (self, address) {
             (Self::All, _) => true,
-            (Self::Network { network, port }, Some(address)) => network.contains(&address) && fits(port),
+            (Self::Network { network, port }, Some(address)) => {
+                network.contains(&address) && fits(port)
+            }
             (Self::Names { domain, port }, None) => {
-                let is_below = |rest: &str| rest.is_empty() || rest.ends_with('.') || domain.starts_with('.');
+                let is_below =
+                    |rest: &str| rest.is_empty() || rest.ends_with('.') || domain.starts_with('.');
                 host.strip_suffix(domain.as_str()).is_some_and(is_below) && fits(port)
             }
             _ => false,
@@ -156,7 +174,8 @@ impl DirectHosts {
     }
 }
 
-/// Returns the host and the port of `HOST`, `HOST:PORT` or `[ADDRESS]:PORT`; `None` for a port that is none.
+/// Returns the host and the port of `HOST`, `HOST:PORT` or `[ADDRESS]:PORT`; `None` for a port that
+/// is none.
 fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
     let (host, port) = match text.strip_prefix('[') {
         Some(rest) => rest.split_once("]:")?,
@@ -173,7 +192,9 @@ fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
 
 /// Returns a name as it is in URLs, where it has no other letters than those of ASCII.
 fn ascii(name: &str) -> String {
-    let url = Url::parse(&format!("http://{name}")).ok().filter(|_| !name.is_ascii());
+    let url = Url::parse(&format!("http://{name}"))
+        .ok()
+        .filter(|_| !name.is_ascii());
     let host = url.as_ref().and_then(Url::host_str);
     host.unwrap_or(name).to_owned()
 }
@@ -190,9 +211,12 @@ fn proxy_url(text: &str) -> Option<Url> {
 mod tests {
     use super::*;
 
-    /// Returns the proxy of a URL, or the error. The environment is `NAME=VALUE` with spaces between.
+    /// Returns the proxy of a URL, or the error. The environment is `NAME=VALUE` with spaces
+    /// between.
     fn proxy_of(environment: &str, url: &str) -> Result<Option<String>, String> {
-        let variables = environment.split(' ').filter_map(|variable| variable.split_once('='));
+        let variables = environment
+            .split(' ')
+            .filter_map(|variable| variable.split_once('='));
         let rules = Proxy::of(|wanted| {
             let found = variables.clone().find(|(name, _)| *name == wanted);
             found.map(|(_, value)| value.to_owned())
@@ -202,22 +226,43 @@ mod tests {
         Ok(found.map(|url| url.as_str().trim_end_matches('/').to_owned()))
     }
 
-    /// Most rows are facts about Go's `httpproxy`. The result is a proxy, `none`, or a part of the error.
+    /// Most rows are facts about Go's `httpproxy`. The result is a proxy, `none`, or a part of the
+    /// error.
     #[test]
     fn proxy_is_that_of_the_scheme() {
         const BOTH: &str = "HTTP_PROXY=http.proxy.tld HTTPS_PROXY=secure.proxy.tld";
         const CGI: &str = "HTTP_PROXY=a HTTPS_PROXY=b REQUEST_METHOD=GET";
         for (environment, url, proxy) in [
-            ("HTTP_PROXY=127.0.0.1:8080", "http://a.io/", "http://127.0.0.1:8080"),
-            ("HTTP_PROXY=cache.io:1234", "http://a.io/", "http://cache.io:1234"),
+            (
+                "HTTP_PROXY=127.0.0.1:8080",
+                "http://a.io/",
+                "http://127.0.0.1:8080",
+            ),
+            (
+                "HTTP_PROXY=cache.io:1234",
+                "http://a.io/",
+                "http://cache.io:1234",
+            ),
             ("HTTP_PROXY=localhost", "http://a.io/", "http://localhost"),
-            ("HTTP_PROXY=https://cache.io", "http://a.io/", "https://cache.io"),
-            ("HTTP_PROXY=socks5://127.0.0.1", "http://a.io/", "socks5://127.0.0.1"),
+            (
+                "HTTP_PROXY=https://cache.io",
+                "http://a.io/",
+                "https://cache.io",
+            ),
+            (
+                "HTTP_PROXY=socks5://127.0.0.1",
+                "http://a.io/",
+                "socks5://127.0.0.1",
+            ),
             ("HTTP_PROXY=http.proxy.tld", "https://a.io/", "none"),
             ("HTTP_PROXY=http.proxy.tld", "ftp://a.io/", "none"),
             (BOTH, "http://a.io/", "http://http.proxy.tld"),
             (BOTH, "https://a.io/", "http://secure.proxy.tld"),
-            ("HTTPS_PROXY=https://secure.tld", "https://a.io/", "https://secure.tld"),
+            (
+                "HTTPS_PROXY=https://secure.tld",
+                "https://a.io/",
+                "https://secure.tld",
+            ),
             ("https_proxy=a", "https://a.io/", "http://a"),
             ("HTTPS_PROXY= https_proxy=a", "https://a.io/", "http://a"),
             ("HTTPS_PROXY=b https_proxy=a", "https://a.io/", "http://b"),
@@ -232,11 +277,16 @@ mod tests {
             ("HTTPS_PROXY=b REQUEST_METHOD=GET", "http://a.io/", "none"),
         ] {
             match proxy_of(environment, url) {
-                Ok(found) => assert_eq!(found.as_deref().unwrap_or("none"), proxy, "{environment} {url}"),
+                Ok(found) => assert_eq!(
+                    found.as_deref().unwrap_or("none"),
+                    proxy,
+                    "{environment} {url}"
+                ),
                 Err(error) => assert!(error.contains(proxy), "{environment} {url}: {error}"),
             }
         }
-        let proxy = Proxy::of(|name| (name == "ALL_PROXY").then(|| "http://user:hunter2@proxy".to_owned()));
+        let proxy =
+            Proxy::of(|name| (name == "ALL_PROXY").then(|| "http://user:hunter2@proxy".to_owned()));
         assert!(!format!("{proxy:?}").contains("hunter2"));
     }
 
@@ -253,7 +303,11 @@ mod tests {
         for (list, hosts, is_direct) in [
             (list, direct, true),
             (list, proxied, false),
-            ("*", "localhost 127.0.0.1 [::2] 192.168.1.4 awildcard.io", true),
+            (
+                "*",
+                "localhost 127.0.0.1 [::2] 192.168.1.4 awildcard.io",
+                true,
+            ),
             (":1", "example.com", false),
             ("ample.com", "example.com", false),
             ("a.io:80,b.io:81,c.io:", "a.io c.io", true),
@@ -263,7 +317,10 @@ mod tests {
             ("示例.com", "www.xn--fsq092h.com xn--fsq092h.com", true),
         ] {
             for host in hosts.split(' ') {
-                let found = proxy_of(&format!("HTTP_PROXY=proxy NO_PROXY={list}"), &format!("http://{host}/"));
+                let found = proxy_of(
+                    &format!("HTTP_PROXY=proxy NO_PROXY={list}"),
+                    &format!("http://{host}/"),
+                );
                 assert_eq!(found.unwrap().is_none(), is_direct, "{list}: {host}");
             }
         }

@@ -48,8 +48,8 @@ impl SentSecrets {
             .any(|secret| secret.len() >= MIN_SECRET_BYTES && text.contains(secret))
     }
 
-    /// Returns `text` for a log line: one line, at most 255 characters, without terminal escapes. A text that holds a
-    /// secret is replaced as a whole.
+    /// Returns `text` for a log line: one line, at most 255 characters, without terminal escapes. A
+    /// text that holds a secret is replaced as a whole.
     pub fn show(&self, text: &str) -> String {
         if self.are_in(text) {
             return WITHHELD.to_owned();
@@ -85,7 +85,11 @@ mod tests {
         assert_eq!(clean, "a\u{fffd}[31m\u{fffd}\u{fffd}b\u{fffd}");
         assert_eq!(secrets.show(&"é".repeat(256)).chars().count(), 256);
         assert_eq!(secrets.show(&"é".repeat(255)), "é".repeat(255));
-        assert!(secrets.show("hunter22.evil.example").starts_with("(withheld"));
+        assert!(
+            secrets
+                .show("hunter22.evil.example")
+                .starts_with("(withheld")
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Targets of redirects, of token realms and of links to next pages, and the rules that they must meet.
+//! Targets of redirects, of token realms and of links to next pages, and the rules that they must
+//! meet.
 
 use reqwest::Url;
 use reqwest::header::{HeaderMap, LINK, LOCATION};
@@ -17,7 +18,8 @@ pub struct RedirectTarget {
 }
 
 impl RedirectTarget {
-    /// Starts at a URL from the configuration. It may be anywhere except in [`AddressScope::Forbidden`].
+    /// Starts at a URL from the configuration. It may be anywhere except in
+    /// [`AddressScope::Forbidden`].
     ///
     /// # Errors
     /// [`FetchError::Redirect`] for a link-local address or a metadata service.
@@ -44,9 +46,12 @@ impl RedirectTarget {
         let Some(to) = to else {
             return Err(RedirectRefusal::NotUrl.error(&self.url));
         };
-        // The listed hosts only: the permission for every host is about the configured URL, and its HTTPS redirects must not be
-        // downgraded.
-        if self.url.scheme() == "https" && to.scheme() == "http" && !is_listed(&settings.plain_http, &authority(&to)) {
+        // The listed hosts only: the permission for every host is about the configured URL, and its
+        // HTTPS redirects must not be downgraded.
+        if self.url.scheme() == "https"
+            && to.scheme() == "http"
+            && !is_listed(&settings.plain_http, &authority(&to))
+        {
             return Err(RedirectRefusal::Downgrade.error(&to));
         }
         // A redirect to the same server may stay as near as that server was allowed to be.
@@ -58,12 +63,17 @@ impl RedirectTarget {
         Self::named_by(to, sender, settings)
     }
 
-    /// Checks a URL that a server within `sender` named, such as a token realm. It must use TLS or a host that is
-    /// listed for plain HTTP, and must not be nearer than `sender` unless the host is listed as internal.
+    /// Checks a URL that a server within `sender` named, such as a token realm. It must use TLS or
+    /// a host that is listed for plain HTTP, and must not be nearer than `sender` unless the host
+    /// is listed as internal.
     ///
     /// # Errors
     /// [`FetchError::Redirect`] if the URL breaks a rule.
-    pub fn named_by(to: Url, sender: AddressScope, settings: &FetchSettings) -> Result<Self, FetchError> {
+    pub fn named_by(
+        to: Url,
+        sender: AddressScope,
+        settings: &FetchSettings,
+    ) -> Result<Self, FetchError> {
         let host = authority(&to);
         let nearest = if is_listed(&settings.internal_hosts, &host) {
             AddressScope::Machine
@@ -81,10 +91,12 @@ impl RedirectTarget {
     }
 }
 
-/// Returns the reason to refuse a URL wherever it leads: a scheme other than HTTP, or credentials in it.
+/// Returns the reason to refuse a URL wherever it leads: a scheme other than HTTP, or credentials
+/// in it.
 pub fn unusable(to: &Url) -> Option<RedirectRefusal> {
     match to.scheme() {
-        "https" | "http" => (!to.username().is_empty() || to.password().is_some()).then_some(RedirectRefusal::Userinfo),
+        "https" | "http" => (!to.username().is_empty() || to.password().is_some())
+            .then_some(RedirectRefusal::Userinfo),
         _ => Some(RedirectRefusal::Scheme),
     }
 }
@@ -95,9 +107,13 @@ fn too_near(to: &Url, nearest: AddressScope) -> Option<RedirectRefusal> {
         .map(AddressScope::refusal)
 }
 
-/// Returns the target of the first link to a next page in the `Link` header (RFC 8288, "Web Linking"), as written.
+/// Returns the target of the first link to a next page in the `Link` header (RFC 8288, "Web
+/// Linking"), as written.
 pub fn next_link(headers: &HeaderMap) -> Option<String> {
-    let fields = headers.get_all(LINK).iter().filter_map(|field| field.to_str().ok());
+    let fields = headers
+        .get_all(LINK)
+        .iter()
+        .filter_map(|field| field.to_str().ok());
     // No URL holds angle brackets, so that each link begins at one.
     let mut links = fields.flat_map(|field| field.split('<').skip(1));
     links.find_map(next_in).map(ToOwned::to_owned)
@@ -125,7 +141,12 @@ mod tests {
     use super::*;
 
     /// Follows a redirect from a server in a scope. Plain HTTP is allowed for one host, or for all.
-    fn follow(from: &str, sender: AddressScope, location: &str, is_plain: bool) -> Result<AddressScope, R> {
+    fn follow(
+        from: &str,
+        sender: AddressScope,
+        location: &str,
+        is_plain: bool,
+    ) -> Result<AddressScope, R> {
         let settings = FetchSettings {
             plain_http: vec!["mirror:5000".to_owned()],
             plain_http_everywhere: is_plain,
@@ -143,16 +164,35 @@ mod tests {
 
     #[test]
     fn redirect_meets_all_rules_of_its_sender() {
-        let (far, site, own) = ("https://quay.io/a", "https://10.0.0.9/a", "https://127.0.0.1:5000/a");
+        let (far, site, own) = (
+            "https://quay.io/a",
+            "https://10.0.0.9/a",
+            "https://127.0.0.1:5000/a",
+        );
         for (from, sender, location, expected) in [
             (far, Internet, "https://cdn.quay.io/x?sig=1", Ok(Internet)),
-            (far, Internet, "https://s3.io/x?X-Amz-Signature=1", Ok(Internet)),
+            (
+                far,
+                Internet,
+                "https://s3.io/x?X-Amz-Signature=1",
+                Ok(Internet),
+            ),
             (far, Internet, "/other", Ok(Machine)),
             (far, Internet, "http://mirror:5000/x", Ok(Internet)),
             (far, Internet, "http://quay.io/x", Err(R::Downgrade)),
             (far, Internet, "https://user:pw@quay.io/x", Err(R::Userinfo)),
-            (far, Internet, "https://user@cdn.quay.io/x", Err(R::Userinfo)),
-            (far, Internet, "https://169.254.169.254/latest", Err(R::LinkLocal)),
+            (
+                far,
+                Internet,
+                "https://user@cdn.quay.io/x",
+                Err(R::Userinfo),
+            ),
+            (
+                far,
+                Internet,
+                "https://169.254.169.254/latest",
+                Err(R::LinkLocal),
+            ),
             (far, Internet, "https://[fe80::1]/x", Err(R::LinkLocal)),
             (far, Internet, "https://127.1/x", Err(R::Private)),
             (far, Internet, "https://localhost/x", Err(R::Private)),
@@ -183,7 +223,11 @@ mod tests {
             (plain, "http://other/x", Ok(Internet)),
             (plain, "http://other:99999/x", Err(R::NotUrl)),
             (plain, "http://10.0.0.1/x", Err(R::Private)),
-            (plain, "http://metadata.google.internal/x", Err(R::LinkLocal)),
+            (
+                plain,
+                "http://metadata.google.internal/x",
+                Err(R::LinkLocal),
+            ),
         ] {
             let found = follow(from, Internet, location, true);
             assert_eq!(found, expected, "{from} -> {location}");
@@ -213,8 +257,14 @@ mod tests {
             (&[list][..], Some("/v2/a/referrers/b?last=c,d")),
             (&["<https://a/b>;rel=next"], Some("https://a/b")),
             (&["  <b>  ; x=y ;  REL  =  NEXT  "], Some("b")),
-            (&["<a>; rel=prev", "<b>; rel=next", "<c>; rel=next"], Some("b")),
-            (&[r#"<a>; rel="prev", <b>; rel="next" , <c>; rel=last"#], Some("b")),
+            (
+                &["<a>; rel=prev", "<b>; rel=next", "<c>; rel=next"],
+                Some("b"),
+            ),
+            (
+                &[r#"<a>; rel="prev", <b>; rel="next" , <c>; rel=last"#],
+                Some("b"),
+            ),
             (&["<>; rel=next"], Some("")),
             (&no_links, None),
             (&[], None),

@@ -35,7 +35,8 @@ impl RequestSpec {
     pub fn from_position(mut self, position: u64) -> Self {
         if position > 0 {
             let range = HeaderValue::try_from(format!("bytes={position}-"));
-            self.headers.insert(RANGE, range.expect("digits are a header value"));
+            self.headers
+                .insert(RANGE, range.expect("digits are a header value"));
         }
         self
     }
@@ -47,7 +48,8 @@ impl RequestSpec {
         self.with_authorization(&format!("Basic {encoded}"))
     }
 
-    /// Sends a token to the first server. A token with characters that a header cannot carry is left out.
+    /// Sends a token to the first server. A token with characters that a header cannot carry is
+    /// left out.
     #[must_use]
     pub fn with_bearer_auth(self, token: &str) -> Self {
         self.with_authorization(&format!("Bearer {token}"))
@@ -82,8 +84,14 @@ mod tests {
             body: Some(Bytes::from_static(b"refresh_token=hunter2")),
             ..RequestSpec::new(Method::POST).with_basic_auth("robot", "hunter2")
         };
-        assert_eq!(spec.credentials[AUTHORIZATION], "Basic cm9ib3Q6aHVudGVyMg==");
+        assert_eq!(
+            spec.credentials[AUTHORIZATION],
+            "Basic cm9ib3Q6aHVudGVyMg=="
+        );
         let text = format!("{spec:?}");
-        assert!(!text.contains("hunter2") && !text.contains("cm9ib3Q"), "{text}");
+        assert!(
+            !text.contains("hunter2") && !text.contains("cm9ib3Q"),
+            "{text}"
+        );
     }
 }

@@ -20,7 +20,8 @@ use crate::traffic::TrafficCounter;
 /// Start of every body that is compressed with gzip (RFC 1952, section 2.3.1).
 const GZIP: &[u8] = &[0x1f, 0x8b];
 
-/// Bytes of progress that earn a fresh set of retries. Less would let a slow server keep a request alive for ever.
+/// Bytes of progress that earn a fresh set of retries. Less would let a slow server keep a request
+/// alive for ever.
 const PROGRESS_BYTES: u64 = 1 << 20;
 
 /// The answer to a request, with its body still to be read.
@@ -60,7 +61,8 @@ pub struct ResumableBody {
     pub retries: Retries,
 }
 
-/// Enforces the minimum speed of one body. Counts only the time spent waiting for the server, not the time that the consumer takes.
+/// Enforces the minimum speed of one body. Counts only the time spent waiting for the server, not
+/// the time that the consumer takes.
 #[derive(Debug)]
 pub(crate) struct ThroughputGuard {
     minimum: MinThroughput,
@@ -84,12 +86,16 @@ impl FetchResponse {
         self.response.url()
     }
 
-    /// Returns the declared length of the body, in bytes. `None` also for a body with a content coding.
+    /// Returns the declared length of the body, in bytes. `None` also for a body with a content
+    /// coding.
     pub fn content_length(&self) -> Option<u64> {
-        self.response.content_length().filter(|_| self.coding.is_none())
+        self.response
+            .content_length()
+            .filter(|_| self.coding.is_none())
     }
 
-    /// Leaves a body of exactly this many bytes as it is. Some storage labels compressed files with a content coding.
+    /// Leaves a body of exactly this many bytes as it is. Some storage labels compressed files with
+    /// a content coding.
     #[must_use]
     pub fn expecting(mut self, bytes: u64) -> Self {
         if self.response.content_length() == Some(bytes) {
@@ -101,14 +107,16 @@ impl FetchResponse {
     /// Leaves a body with one of these content codings as it is.
     #[must_use]
     pub fn keeping(mut self, codings: &[&str]) -> Self {
-        self.coding.take_if(|coding| codings.contains(&coding.as_str()));
+        self.coding
+            .take_if(|coding| codings.contains(&coding.as_str()));
         self
     }
 
     /// Returns the next bytes of the body, or `None` at its end.
     ///
     /// # Errors
-    /// A broken connection, the read timeout, a body below the minimum throughput or with a content coding.
+    /// A broken connection, the read timeout, a body below the minimum throughput or with a content
+    /// coding.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, FailedFetch> {
         if let Some(coding) = self.coding.clone() {
             return Err(FetchError::Coding(coding).at(self.peer.clone()));
@@ -126,12 +134,16 @@ impl FetchResponse {
         checked.map_err(|error| error.at(self.peer.clone()))
     }
 
-    /// Reads the whole body into memory and decodes gzip. Some proxies compress documents though nothing asks for it.
+    /// Reads the whole body into memory and decodes gzip. Some proxies compress documents though
+    /// nothing asks for it.
     ///
     /// # Errors
-    /// [`FetchError::TooLarge`] for a body of more than `limit` bytes, and all errors of [`Self::chunk`].
+    /// [`FetchError::TooLarge`] for a body of more than `limit` bytes, and all errors of
+    /// [`Self::chunk`].
     pub async fn bytes(mut self, limit: u64) -> Result<Bytes, FailedFetch> {
-        let gzip = self.coding.take_if(|coding| matches!(&**coding, "gzip" | "x-gzip"));
+        let gzip = self
+            .coding
+            .take_if(|coding| matches!(&**coding, "gzip" | "x-gzip"));
         let mut body = BytesMut::new();
         while let Some(chunk) = self.chunk().await? {
             // Counted as it comes: a declared length may be missing or wrong.
@@ -141,7 +153,9 @@ impl FetchResponse {
             body.extend_from_slice(&chunk);
         }
         match gzip {
-            Some(coding) if body.starts_with(GZIP) => gunzip(&body, coding, limit).map_err(|error| error.at(self.peer)),
+            Some(coding) if body.starts_with(GZIP) => {
+                gunzip(&body, coding, limit).map_err(|error| error.at(self.peer))
+            }
             _ => Ok(body.freeze()),
         }
     }
@@ -163,11 +177,13 @@ impl ResumableBody {
     /// Returns the next new bytes, never an empty chunk, or `None` at the end.
     ///
     /// # Errors
-    /// All errors of [`FetchResponse::chunk`]. After one of them [`Self::pause`], then send [`Self::request_rest`] and
-    /// [`Self::continue_with`] its answer.
+    /// All errors of [`FetchResponse::chunk`]. After one of them [`Self::pause`], then send
+    /// [`Self::request_rest`] and [`Self::continue_with`] its answer.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, FailedFetch> {
         while let Some(mut chunk) = self.response.chunk().await? {
-            let skipped = chunk.len().min(usize::try_from(self.skip).unwrap_or(usize::MAX));
+            let skipped = chunk
+                .len()
+                .min(usize::try_from(self.skip).unwrap_or(usize::MAX));
             self.skip -= skipped as u64;
             let fresh = chunk.split_off(skipped);
             if !fresh.is_empty() {
@@ -183,8 +199,8 @@ impl ResumableBody {
         self.position
     }
 
-    /// Waits before the next attempt. A MiB of progress earns a fresh set of retries: a body of gigabytes may break more often than a
-    /// small one.
+    /// Waits before the next attempt. A MiB of progress earns a fresh set of retries: a body of
+    /// gigabytes may break more often than a small one.
     ///
     /// # Errors
     /// The error of the last attempt if there is no next one.
@@ -213,7 +229,9 @@ impl ResumableBody {
     pub fn continue_with(&mut self, response: FetchResponse) -> Result<(), FailedFetch> {
         let is_partial = response.status() == StatusCode::PARTIAL_CONTENT;
         let range = response.headers().get(CONTENT_RANGE);
-        let range = range.and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let range = range
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default();
         if is_partial && !range.starts_with(&format!("bytes {}-", self.position)) {
             return Err(FetchError::Range.at(response.peer));
         }
@@ -254,7 +272,9 @@ impl ThroughputGuard {
 /// Returns the name of the content coding of an answer (RFC 9110, section 8.4), cleaned for logs.
 pub(crate) fn content_coding(headers: &HeaderMap) -> Option<String> {
     let names = headers.get_all(CONTENT_ENCODING).iter();
-    let mut names: Vec<_> = names.map(|name| String::from_utf8_lossy(name.as_bytes())).collect();
+    let mut names: Vec<_> = names
+        .map(|name| String::from_utf8_lossy(name.as_bytes()))
+        .collect();
     // Storage that keeps the header of an upload in chunks sends it with the plain object.
     names.retain(|name| !["", "identity", "aws-chunked"].contains(&name.trim()));
     let name = names.join(", ").trim().to_ascii_lowercase();
@@ -273,8 +293,8 @@ fn gunzip(body: &[u8], coding: String, limit: u64) -> Result<Bytes, FetchError> 
     }
 }
 
-/// Returns the entity tag if it is strong. A weak tag does not promise equal bytes, and `If-Range` must not carry one
-/// (RFC 9110, section 13.1.5).
+/// Returns the entity tag if it is strong. A weak tag does not promise equal bytes, and `If-Range`
+/// must not carry one (RFC 9110, section 13.1.5).
 fn strong_tag(headers: &HeaderMap) -> Option<HeaderValue> {
     let tag = headers.get(ETAG)?;
     tag.as_bytes().starts_with(b"\"").then(|| tag.clone())
@@ -299,7 +319,10 @@ mod tests {
             guard.record(second, 10).unwrap();
         }
         let refused = guard.record(second, 9);
-        assert!(matches!(refused, Err(FetchError::TooSlow { bytes: 99, .. })));
+        assert!(matches!(
+            refused,
+            Err(FetchError::TooSlow { bytes: 99, .. })
+        ));
     }
 
     #[test]
@@ -307,7 +330,10 @@ mod tests {
         let packed = [gzip(&[0; 60]), gzip(&[0; 40])].concat();
         let decode = |body: &[u8], limit| gunzip(body, "gzip".to_owned(), limit);
         assert_eq!(decode(&packed, 100).unwrap(), [0; 100][..]);
-        assert!(matches!(decode(&packed, 99), Err(FetchError::TooLarge { limit: 99 })));
+        assert!(matches!(
+            decode(&packed, 99),
+            Err(FetchError::TooLarge { limit: 99 })
+        ));
         let error = decode(&packed[..packed.len() - 1], 100).unwrap_err();
         assert!(error.to_string().contains("content coding gzip"), "{error}");
         assert!(!error.is_transient());

@@ -52,10 +52,12 @@ impl RetryWaits {
         }
     }
 
-    /// Returns the wait before the next attempt, or `None` if no attempt is left. `asked` is the value of `Retry-After`.
+    /// Returns the wait before the next attempt, or `None` if no attempt is left. `asked` is the
+    /// value of `Retry-After`.
     pub fn next_wait(&mut self, asked: Option<Duration>) -> Option<Duration> {
         let delay = self.delays.next()?;
-        // Never earlier than the server asked. The extra quarter spreads the clients that were given the same time.
+        // Never earlier than the server asked. The extra quarter spreads the clients that were
+        // given the same time.
         let delay = asked.map_or(delay, |asked| asked.saturating_add(delay / 4));
         // Compared as durations: a server can ask for a wait beyond the range of the clock.
         let fits = delay <= self.deadline.saturating_duration_since(Instant::now());
@@ -66,7 +68,8 @@ impl RetryWaits {
 
 /// Error of a request that can be repeated.
 pub trait RequestError {
-    /// Returns the failure of the exchange itself, which the next attempt may not meet, and the attempts that the error names.
+    /// Returns the failure of the exchange itself, which the next attempt may not meet, and the
+    /// attempts that the error names.
     fn exchange_mut(&mut self) -> Option<(&mut FetchError, &mut AttemptCount)>;
 }
 
@@ -117,7 +120,8 @@ impl Retries {
     ///
     /// # Errors
     /// The error of the last attempt.
-    // Not `AsyncFn`: the compiler does not see yet that the future of such a closure can go to another thread.
+    // Not `AsyncFn`: the compiler does not see yet that the future of such a closure can go to
+    // another thread.
     pub async fn run<T, E: RequestError, F>(&mut self, attempt: impl Fn() -> F) -> Result<T, E>
     where
         F: Future<Output = Result<T, E>>,
@@ -164,7 +168,14 @@ mod tests {
             assert!(*wait >= least && *wait <= 2 * least, "{all:?}");
         }
         for attempts in [Some(0), Some(1)] {
-            assert!(all_waits(&RetrySchedule { attempts, ..SCHEDULE }).await.is_empty());
+            assert!(
+                all_waits(&RetrySchedule {
+                    attempts,
+                    ..SCHEDULE
+                })
+                .await
+                .is_empty()
+            );
         }
     }
 
@@ -211,7 +222,11 @@ mod tests {
         let waited = begun.elapsed();
         assert!(waited >= 5 * SECOND && waited < 9 * SECOND, "{waited:?}");
         assert!(retries.pause(rate_limited(None)).await.is_err());
-        for error in [rate_limited(Some(61)), rate_limited(Some(u64::MAX)), FetchError::NotTls] {
+        for error in [
+            rate_limited(Some(61)),
+            rate_limited(Some(u64::MAX)),
+            FetchError::NotTls,
+        ] {
             assert!(Retries::new(&fetcher).pause(error).await.is_err());
         }
     }

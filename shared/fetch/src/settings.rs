@@ -10,15 +10,18 @@ pub const USER_AGENT: &str = concat!("catalog-mirror/", env!("CARGO_PKG_VERSION"
 /// Settings of a [`Fetcher`](crate::Fetcher). The default suits public servers.
 #[derive(Clone, Debug)]
 pub struct FetchSettings {
-    /// PEM bundles to trust besides the system's roots (`SSL_CERT_FILE` and `SSL_CERT_DIR` are honoured). Default: none.
+    /// PEM bundles to trust besides the system's roots (`SSL_CERT_FILE` and `SSL_CERT_DIR` are
+    /// honoured). Default: none.
     pub ca_files: Vec<PathBuf>,
-    /// Hosts (`host` for any port, or `host:port`) that may be asked over plain HTTP. Default: none, not even loopback.
+    /// Hosts (`host` for any port, or `host:port`) that may be asked over plain HTTP. Default:
+    /// none, not even loopback.
     pub plain_http: Vec<String>,
-    /// Lets every host be asked over plain HTTP, for a client whose configured URL is plain HTTP itself. A redirect from HTTPS to HTTP
-    /// is still refused. Default: no.
+    /// Lets every host be asked over plain HTTP, for a client whose configured URL is plain HTTP
+    /// itself. A redirect from HTTPS to HTTP is still refused. Default: no.
     pub plain_http_everywhere: bool,
-    /// Hosts (`host` for any port, or `host:port`) on private or loopback addresses that redirects and token realms may
-    /// lead to. Other hosts may lead only to their own address scope and farther. Default: none.
+    /// Hosts (`host` for any port, or `host:port`) on private or loopback addresses that redirects
+    /// and token realms may lead to. Other hosts may lead only to their own address scope and
+    /// farther. Default: none.
     pub internal_hosts: Vec<String>,
     /// Maximum time to connect, TLS included. Default: 10 s.
     pub connect_timeout: Duration,
@@ -34,7 +37,8 @@ pub struct FetchSettings {
     pub network: Network,
 }
 
-/// Minimum number of bytes that a body must bring in each period. A slower body is broken off and requested again.
+/// Minimum number of bytes that a body must bring in each period. A slower body is broken off and
+/// requested again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MinThroughput {
     /// Bytes for each period. Default: 30 KiB, which is 1 KiB/s.
@@ -101,7 +105,8 @@ impl FetchSettings {
 /// Returns true if the list names `host`, with its port or for all of them.
 pub(crate) fn is_listed(list: &[String], host: &str) -> bool {
     let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
-    let matches = |listed: &String| listed.eq_ignore_ascii_case(host) || listed.eq_ignore_ascii_case(name);
+    let matches =
+        |listed: &String| listed.eq_ignore_ascii_case(host) || listed.eq_ignore_ascii_case(name);
     list.iter().any(matches)
 }
 
@@ -114,8 +119,8 @@ pub struct RetrySchedule {
     pub longest: Duration,
     /// Maximum number of attempts, or `None` if only `total` ends them. Default: 5.
     pub attempts: Option<usize>,
-    /// Time from the first attempt to the end of the last wait. A longer `Retry-After` is reported, not waited for.
-    /// Default: 60 s.
+    /// Time from the first attempt to the end of the last wait. A longer `Retry-After` is reported,
+    /// not waited for. Default: 60 s.
     pub total: Duration,
 }
 

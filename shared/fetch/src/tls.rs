@@ -7,13 +7,15 @@ use std::sync::{Arc, LazyLock};
 use model::text::{pem, pem_certificates};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
-use rustls::crypto::{WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{
+    WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature,
+};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, Error as TlsError, OtherError, RootCertStore,
-    SignatureScheme,
+    CertificateError, ClientConfig, DigitallySignedStruct, Error as TlsError, OtherError,
+    RootCertStore, SignatureScheme,
 };
 
 use crate::settings::FetchSettingsError;
@@ -22,8 +24,8 @@ use crate::settings::FetchSettingsError;
 #[derive(Debug)]
 pub(crate) struct TrustedCertificates {
     own: CertificateStore,
-    /// Own ones and the system's. Made when a server is not trusted by the own ones alone: loading the system's takes longer than
-    /// an unchanged poll.
+    /// Own ones and the system's. Made when a server is not trusted by the own ones alone: loading
+    /// the system's takes longer than an unchanged poll.
     all: LazyLock<CertificateStore, Box<dyn FnOnce() -> CertificateStore + Send>>,
     algorithms: WebPkiSupportedAlgorithms,
 }
@@ -50,7 +52,8 @@ impl TrustedCertificates {
         }))
     }
 
-    /// Builds a configuration with a provider of its own. A process-wide provider would depend on which crate sets it first.
+    /// Builds a configuration with a provider of its own. A process-wide provider would depend on
+    /// which crate sets it first.
     pub(crate) fn config(self: Arc<Self>) -> Result<ClientConfig, FetchSettingsError> {
         let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
         let builder = builder.with_safe_default_protocol_versions()?.dangerous();
@@ -61,12 +64,14 @@ impl TrustedCertificates {
     /// Returns all certificates in PEM.
     pub(crate) fn pem(&self) -> String {
         let all = self.all.all.iter();
-        all.map(|certificate| pem("CERTIFICATE", certificate)).collect()
+        all.map(|certificate| pem("CERTIFICATE", certificate))
+            .collect()
     }
 }
 
 impl CertificateStore {
-    /// Reads certificates from files. One that cannot be used is logged and skipped, as other programs do.
+    /// Reads certificates from files. One that cannot be used is logged and skipped, as other
+    /// programs do.
     fn read(ca_files: &[PathBuf]) -> Result<Self, FetchSettingsError> {
         let mut read = Self {
             roots: RootCertStore::empty(),
@@ -94,15 +99,19 @@ impl CertificateStore {
         Ok(read)
     }
 
-    /// Adds the system's certificates. One that cannot be loaded is logged and skipped: the server may be trusted by another
-    /// one, and a private CA needs none of them.
+    /// Adds the system's certificates. One that cannot be loaded is logged and skipped: the server
+    /// may be trusted by another one, and a private CA needs none of them.
     fn with_system(mut self) -> Self {
         let found = rustls_native_certs::load_native_certs();
         for error in &found.errors {
             tracing::warn!(error = %error, "cannot load a CA certificate of the system");
         }
         let count = found.certs.len();
-        let added = found.certs.into_iter().filter_map(|found| self.add(found).ok()).count();
+        let added = found
+            .certs
+            .into_iter()
+            .filter_map(|found| self.add(found).ok())
+            .count();
         tracing::debug!(
             added,
             ignored = count - added,
@@ -117,7 +126,8 @@ impl CertificateStore {
         Ok(())
     }
 
-    /// Checks that a server's certificate is one of these, or that one of these signed it, at a time when it is valid.
+    /// Checks that a server's certificate is one of these, or that one of these signed it, at a
+    /// time when it is valid.
     fn check(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -127,13 +137,20 @@ impl CertificateStore {
     ) -> Result<(), TlsError> {
         let certificate = ParsedCertificate::try_from(end_entity)?;
         let verify_chain = |roots: &RootCertStore, intermediates: &[CertificateDer<'_>]| {
-            verify_server_cert_signed_by_trust_anchor(&certificate, roots, intermediates, now, algorithms.all)
+            verify_server_cert_signed_by_trust_anchor(
+                &certificate,
+                roots,
+                intermediates,
+                now,
+                algorithms.all,
+            )
         };
         if !self.all.contains(end_entity) {
             return verify_chain(&self.roots, intermediates);
         }
-        // Without authorities its dates are checked and then found to lead nowhere. `openssl req -x509` makes certificates that
-        // call themselves authorities, and a server presents such a one as its own.
+        // Without authorities its dates are checked and then found to lead nowhere.
+        // `openssl req -x509` makes certificates that call themselves authorities, and a server
+        // presents such a one as its own.
         match verify_chain(&RootCertStore::empty(), &[]) {
             Err(TlsError::InvalidCertificate(CertificateError::UnknownIssuer)) => Ok(()),
             Err(TlsError::InvalidCertificate(CertificateError::Other(OtherError(other))))
@@ -156,8 +173,13 @@ impl ServerCertVerifier for TrustedCertificates {
         now: UnixTime,
     ) -> Result<ServerCertVerified, TlsError> {
         let certificate = ParsedCertificate::try_from(end_entity)?;
-        let checked = self.own.check(end_entity, intermediates, now, self.algorithms);
-        checked.or_else(|_| self.all.check(end_entity, intermediates, now, self.algorithms))?;
+        let checked = self
+            .own
+            .check(end_entity, intermediates, now, self.algorithms);
+        checked.or_else(|_| {
+            self.all
+                .check(end_entity, intermediates, now, self.algorithms)
+        })?;
         verify_server_name(&certificate, server_name)?;
         Ok(ServerCertVerified::assertion())
     }
@@ -211,9 +233,13 @@ mod tests {
                 assert_eq!(read(&pem).unwrap().all.len(), 1, "{pem}");
             }
             let error = read(&broken).err().unwrap().to_string();
-            assert!(error.contains("holds no usable certificate"), "{broken}: {error}");
+            assert!(
+                error.contains("holds no usable certificate"),
+                "{broken}: {error}"
+            );
         }
-        // In one test: another thread that logs the same line without a subscriber would turn it off for both.
+        // In one test: another thread that logs the same line without a subscriber would turn it
+        // off for both.
         let log = tempfile::NamedTempFile::new().unwrap();
         let lines = tracing_subscriber::fmt()
             .with_ansi(false)

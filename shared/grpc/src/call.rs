@@ -14,7 +14,8 @@ use tracing::Instrument;
 
 use crate::{AnswerError, catalogs::IndexedState, codec::FinishedMessage, routes::ApiParts};
 
-/// Messages that a call makes ahead of its client. Windows of HTTP/2 decide when the next one is asked for.
+/// Messages that a call makes ahead of its client. Windows of HTTP/2 decide when the next one is
+/// asked for.
 const MESSAGES_AHEAD: usize = 1;
 
 /// Value of the metadata `x-acknowledge-experimental` that experimental methods want.
@@ -43,7 +44,8 @@ impl CallHead {
     pub(crate) fn new(method: &'static str, uri: &Uri, headers: &HeaderMap) -> Self {
         let host = || Authority::try_from(headers.get(HOST)?.as_bytes()).ok();
         let authority = uri.authority().cloned().or_else(host);
-        let label = authority.and_then(|authority| Some(authority.host().split('.').next()?.to_owned()));
+        let label =
+            authority.and_then(|authority| Some(authority.host().split('.').next()?.to_owned()));
         let experimental = headers.get("x-acknowledge-experimental");
         Self {
             method,
@@ -73,13 +75,16 @@ impl ApiCall {
         bytes: Bytes,
         memory: Option<OwnedSemaphorePermit>,
     ) -> Result<(), AnswerError> {
-        let sent = self.replies.send(Ok(FinishedMessage { bytes, memory })).await;
+        let sent = self
+            .replies
+            .send(Ok(FinishedMessage { bytes, memory }))
+            .await;
         sent.map_err(|_| AnswerError::ClientGone)
     }
 }
 
-/// Starts a call in a span of its own. The method runs while the stream of its messages is polled, so it waits for the client and
-/// ends with it.
+/// Starts a call in a span of its own. The method runs while the stream of its messages is polled,
+/// so it waits for the client and ends with it.
 pub(crate) fn run<Fut>(
     shared: Arc<ApiParts>,
     head: CallHead,
@@ -89,7 +94,11 @@ where
     Fut: Future<Output = Result<(), AnswerError>> + Send + 'static,
 {
     let (replies, mut messages) = mpsc::channel(MESSAGES_AHEAD);
-    let span = tracing::info_span!("grpc_call", method = head.method, catalog = tracing::field::Empty);
+    let span = tracing::info_span!(
+        "grpc_call",
+        method = head.method,
+        catalog = tracing::field::Empty
+    );
     let mut timer = shared.metrics.begin(head.method);
     let answering = answer(ApiCall {
         shared,
@@ -107,7 +116,8 @@ where
     };
     let running = stream::once(running.instrument(span)).filter_map(|()| ready(None));
     let messages = stream::poll_fn(move |cx| messages.poll_recv(cx));
-    // The method runs before its messages are looked for, because it may make one then. Small messages share a frame only if they come
-    // without a pause between them, and clients refuse too many small frames.
+    // The method runs before its messages are looked for, because it may make one then. Small
+    // messages share a frame only if they come without a pause between them, and clients refuse too
+    // many small frames.
     stream::select_with_strategy(running, messages, |_: &mut ()| PollNext::Left)
 }

@@ -14,8 +14,8 @@ use tokio::time::sleep;
 use crate::error::{AnswerError, failed};
 use crate::{indexing::make_index, olm_v0::ApiIndex};
 
-/// Time for which the names of the catalogs are not asked for again. Each call needs them, and they change when a catalog is
-/// published for the first time or removed.
+/// Time for which the names of the catalogs are not asked for again. Each call needs them, and they
+/// change when a catalog is published for the first time or removed.
 const NAMES_FOR: Duration = Duration::from_secs(1);
 
 /// Maximum number of names of catalogs that are remembered after their removal.
@@ -24,7 +24,8 @@ const LABELS_MAX: usize = 10_000;
 /// Published catalogs as the registry API answers for them.
 pub struct RegistryCatalogs {
     catalogs: PublishedCatalogs,
-    /// Name of the catalog for clients that name none. Without it such clients get the only catalog, if there is only one.
+    /// Name of the catalog for clients that name none. Without it such clients get the only
+    /// catalog, if there is only one.
     default: Option<String>,
     /// Catalogs that are served without credentials. `None` if all are.
     anonymous: Option<BTreeSet<String>>,
@@ -40,11 +41,13 @@ struct KnownCatalogs {
     read: Option<Instant>,
     /// Names of all catalogs that there were, with dashes for their dots, as hosts have them.
     labels: BTreeSet<String>,
-    /// The newest state of each catalog that was asked for. What cannot be served is remembered too.
+    /// The newest state of each catalog that was asked for. What cannot be served is remembered
+    /// too.
     indexes: HashMap<String, KnownIndex>,
 }
 
-/// Index of a state, which a task of its own makes: it goes on if the call that began it is given up.
+/// Index of a state, which a task of its own makes: it goes on if the call that began it is given
+/// up.
 type IndexTask = Shared<BoxFuture<'static, Result<Arc<ApiIndex>, AnswerError>>>;
 
 struct KnownIndex {
@@ -60,9 +63,13 @@ pub(crate) struct IndexedState {
 }
 
 impl RegistryCatalogs {
-    /// Creates the API's view of the catalogs of a store. `default` answers clients that name no catalog, and only catalogs in
-    /// `anonymous` are served, if it is given.
-    pub fn new(catalogs: PublishedCatalogs, default: Option<String>, anonymous: Option<BTreeSet<String>>) -> Self {
+    /// Creates the API's view of the catalogs of a store. `default` answers clients that name no
+    /// catalog, and only catalogs in `anonymous` are served, if it is given.
+    pub fn new(
+        catalogs: PublishedCatalogs,
+        default: Option<String>,
+        anonymous: Option<BTreeSet<String>>,
+    ) -> Self {
         Self {
             catalogs,
             default,
@@ -101,22 +108,29 @@ impl RegistryCatalogs {
                 known.labels.insert(as_label(name));
             }
         });
-        let is_allowed = |name: &String| self.anonymous.as_ref().is_none_or(|allowed| allowed.contains(name));
+        let is_allowed = |name: &String| {
+            self.anonymous
+                .as_ref()
+                .is_none_or(|allowed| allowed.contains(name))
+        };
         let names: Arc<[String]> = all.filter(is_allowed).collect();
         known.indexes.retain(|name, _| names.contains(name));
         (known.names, known.read) = (Arc::clone(&names), read);
         Ok(names)
     }
 
-    /// Returns the name of the catalog that a client asks: by the first label of the host, the default, or because there is only
-    /// one. The host of a catalog that was removed, or that is not for all clients, gets no other one.
+    /// Returns the name of the catalog that a client asks: by the first label of the host, the
+    /// default, or because there is only one. The host of a catalog that was removed, or that is
+    /// not for all clients, gets no other one.
     pub(crate) async fn choose(&self, label: Option<&str>) -> Result<String, AnswerError> {
         let names = self.names().await?;
         let wanted = [label, self.default.as_deref()];
         for wanted in wanted.into_iter().flatten() {
             // A label has no dots, so a client of `v4.20` asks `v4-20`.
             let is_equal = names.iter().find(|name| *name == wanted);
-            if let Some(name) = is_equal.or_else(|| names.iter().find(|name| as_label(name) == wanted)) {
+            if let Some(name) =
+                is_equal.or_else(|| names.iter().find(|name| as_label(name) == wanted))
+            {
                 return Ok(name.clone());
             }
             if self.known.lock().labels.contains(&as_label(wanted)) {
@@ -125,7 +139,9 @@ impl RegistryCatalogs {
         }
         match (&*names, &self.default) {
             ([only], None) => Ok(only.clone()),
-            ([], _) => Err(AnswerError::UnknownCatalog("no catalog is published".to_owned())),
+            ([], _) => Err(AnswerError::UnknownCatalog(
+                "no catalog is published".to_owned(),
+            )),
             (names, _) => Err(AnswerError::UnknownCatalog(format!(
                 "name a catalog in the first label of the host, as in CATALOG.example.com:50051; there are: {}",
                 names.join(", ")
@@ -137,7 +153,9 @@ impl RegistryCatalogs {
     pub(crate) async fn state(&self, name: &str) -> Result<IndexedState, AnswerError> {
         let state = match self.catalogs.find(name).await {
             // The names were read before.
-            Err(ReaderError::UnknownCatalog(_) | ReaderError::CatalogName(_)) => return Err(AnswerError::NotServed),
+            Err(ReaderError::UnknownCatalog(_) | ReaderError::CatalogName(_)) => {
+                return Err(AnswerError::NotServed);
+            }
             state => state?,
         };
         let index = self.index(&state).await?;
@@ -150,13 +168,17 @@ impl RegistryCatalogs {
         let identity = state.identity();
         let indexes = &mut self.known.lock().indexes;
         // A failure of the store may be over with this call.
-        let is_usable = |known: &&KnownIndex| !matches!(known.index.peek(), Some(Err(AnswerError::Unavailable)));
+        let is_usable = |known: &&KnownIndex| {
+            !matches!(known.index.peek(), Some(Err(AnswerError::Unavailable)))
+        };
         let known = indexes.get(name).filter(|known| known.identity == identity);
         if let Some(known) = known.filter(is_usable) {
             return known.index.clone();
         }
         // A composed catalog has packages of others.
-        let known = indexes.values().filter_map(|known| known.index.peek()?.as_ref().ok());
+        let known = indexes
+            .values()
+            .filter_map(|known| known.index.peek()?.as_ref().ok());
         let known = known.cloned().collect();
         let task = tokio::spawn(make_index(self.catalogs.clone(), state.clone(), known));
         let index = task.map(|ended| ended.unwrap_or_else(|error| Err(failed(&error))));

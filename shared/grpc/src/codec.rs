@@ -1,4 +1,5 @@
-//! Finished messages as tonic sends them, and the memory that they take: clients may take them slowly.
+//! Finished messages as tonic sends them, and the memory that they take: clients may take them
+//! slowly.
 
 use std::{marker::PhantomData, sync::Arc, time::Duration};
 
@@ -13,10 +14,12 @@ use tonic_prost::{ProstCodec, ProstDecoder};
 
 use crate::AnswerError;
 
-/// Memory for all messages with content that are being sent, in kB: those of 16 clients that ask for the largest bundles.
+/// Memory for all messages with content that are being sent, in kB: those of 16 clients that ask
+/// for the largest bundles.
 const MEMORY_KB: u32 = 32 << 10;
 
-/// Maximum time that a call waits for memory. A client that takes nothing is cut off after half a minute.
+/// Maximum time that a call waits for memory. A client that takes nothing is cut off after half a
+/// minute.
 const WAIT: Duration = Duration::from_secs(10);
 
 /// Encoded message, with the memory that it takes of all calls.
@@ -55,7 +58,11 @@ impl Encoder for BufferedMemory {
     type Item = FinishedMessage;
     type Error = Status;
 
-    fn encode(&mut self, message: FinishedMessage, buffer: &mut EncodeBuf<'_>) -> Result<(), Status> {
+    fn encode(
+        &mut self,
+        message: FinishedMessage,
+        buffer: &mut EncodeBuf<'_>,
+    ) -> Result<(), Status> {
         buffer.put(message.bytes);
         self.0.lock().extend(message.memory);
         Ok(())
@@ -69,7 +76,10 @@ impl BufferedMemory {
         if memory.is_empty() {
             return bytes;
         }
-        Bytes::from_owner(HeldBytes { bytes, _memory: memory })
+        Bytes::from_owner(HeldBytes {
+            bytes,
+            _memory: memory,
+        })
     }
 }
 
@@ -100,7 +110,9 @@ impl MessageMemory {
     pub(crate) async fn reserve(&self, bytes: u64) -> Result<OwnedSemaphorePermit, AnswerError> {
         let kilobytes = u32::try_from(bytes.div_ceil(1 << 10)).unwrap_or(u32::MAX);
         let permit = Arc::clone(&self.0).acquire_many_owned(kilobytes.clamp(1, MEMORY_KB));
-        let permit = timeout(WAIT, permit).await.map_err(|_| AnswerError::Memory)?;
+        let permit = timeout(WAIT, permit)
+            .await
+            .map_err(|_| AnswerError::Memory)?;
         permit.map_err(|_| AnswerError::Memory)
     }
 }
@@ -116,7 +128,10 @@ mod tests {
         let first = memory.reserve(u64::MAX).await.unwrap();
         assert_eq!(memory.reserve(1).await.unwrap_err(), AnswerError::Memory);
         drop(first);
-        let second = [memory.reserve(1).await.unwrap(), memory.reserve(1 << 20).await.unwrap()];
+        let second = [
+            memory.reserve(1).await.unwrap(),
+            memory.reserve(1 << 20).await.unwrap(),
+        ];
         assert_eq!(memory.0.available_permits(), MEMORY_KB as usize - 1025);
         drop(second);
         assert_eq!(memory.0.available_permits(), MEMORY_KB as usize);

@@ -12,7 +12,8 @@ use crate::{AnswerError, error::failed};
 /// Memory for contents, in bytes: those of a large catalog.
 const CONTENTS_BYTES: usize = 24 << 20;
 
-/// Maximum number of packages whose contents are made at the same time: each takes several times its longest line.
+/// Maximum number of packages whose contents are made at the same time: each takes several times
+/// its longest line.
 const BUILDS: usize = 2;
 
 /// Contents of packages, or the reason for which they have none, by the hash of their lines.
@@ -25,7 +26,11 @@ type Known = Result<Arc<PackageContents>, AnswerError>;
 
 impl Default for ContentCache {
     fn default() -> Self {
-        let weight = |known: &Known| known.as_ref().map_or(1 << 10, |contents| contents.memory as u64);
+        let weight = |known: &Known| {
+            known
+                .as_ref()
+                .map_or(1 << 10, |contents| contents.memory as u64)
+        };
         Self {
             // In one part, because a large package takes a third of it.
             known: WeightedCache::new(CONTENTS_BYTES as u64, 1, weight),
@@ -75,7 +80,10 @@ fn build(
     let mut builder = ContentsBuilder::new(Arc::clone(record), &package_line, CONTENTS_BYTES / 2)?;
     let mut bundles: Vec<usize> = (0..record.bundles.len()).collect();
     bundles.sort_by_key(|at| record.bundles[*at].line.start);
-    let ranges = bundles.iter().map(|at| record.bundles[*at].line.clone()).collect();
+    let ranges = bundles
+        .iter()
+        .map(|at| record.bundles[*at].line.clone())
+        .collect();
     let mut bundles = bundles.into_iter();
     read(ranges, &mut |line| {
         if let Some(at) = bundles.next() {

@@ -2,14 +2,16 @@ use reader::ReaderError;
 use tonic::{Code, Status};
 use work::OverBudget;
 
-/// Maximum number of characters of a message, which may repeat a name of the request. It is sent in a header field, with up to twelve
-/// bytes for a character, and clients close the connection if their limit for header fields, 16 KiB for many, is exceeded.
+/// Maximum number of characters of a message, which may repeat a name of the request. It is sent in
+/// a header field, with up to twelve bytes for a character, and clients close the connection if
+/// their limit for header fields, 16 KiB for many, is exceeded.
 const MESSAGE_CHARS: usize = 1_000;
 
 /// Reason for which a call has no answer. The texts of opm are kept where it has one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
-    /// The catalog does not have what was asked for. The text is that of opm, which sends it with the code `Unknown`.
+    /// The catalog does not have what was asked for. The text is that of opm, which sends it with
+    /// the code `Unknown`.
     #[error("{0}")]
     NotFound(String),
     /// The request is not valid. The text is that of opm.
@@ -18,7 +20,8 @@ pub enum AnswerError {
     /// The client names no catalog. The text says how.
     #[error("{0}")]
     UnknownCatalog(String),
-    /// The catalog was removed, or is not for clients without credentials. Its clients must not get another one.
+    /// The catalog was removed, or is not for clients without credentials. Its clients must not get
+    /// another one.
     #[error("the catalog of this host is not served")]
     NotServed,
     /// opm would refuse the content. The text says why.
@@ -49,7 +52,9 @@ pub enum AnswerError {
     #[error("there is not enough memory at the moment; try again later")]
     Memory,
     /// The store does not answer, or what it has is damaged. The log has the reason.
-    #[error("the catalog cannot be read now: the store cannot be read at the moment; try again later")]
+    #[error(
+        "the catalog cannot be read now: the store cannot be read at the moment; try again later"
+    )]
     Unavailable,
     /// The client has given up the call.
     #[error("the client is gone")]

@@ -12,10 +12,12 @@ use work::Budget;
 use crate::olm_v0::{ApiIndex, PackageRecord, PackageRecorder};
 use crate::{AnswerError, error::failed};
 
-/// Maximum memory of the index of one catalog, in bytes: some ten times that of the largest real one.
+/// Maximum memory of the index of one catalog, in bytes: some ten times that of the largest real
+/// one.
 const INDEX_BYTES_MAX: usize = 64 << 20;
 
-/// Number of Packages that are read at a time. Two halve the time until a large catalog has its first answer.
+/// Number of Packages that are read at a time. Two halve the time until a large catalog has its
+/// first answer.
 const READS: usize = 2;
 
 /// Maximum number of findings in the text of an error.
@@ -24,10 +26,12 @@ const FINDINGS_MAX: usize = 3;
 /// Maximum number of characters of a package's name in the text of an error.
 const NAME_CHARS: usize = 100;
 
-/// Maximum number of characters of the reason for which opm would not serve a package: it may quote a name.
+/// Maximum number of characters of the reason for which opm would not serve a package: it may quote
+/// a name.
 const REASON_CHARS: usize = 300;
 
-/// Makes the index of a state that opm would serve too. Packages with lines of a known index are not read again.
+/// Makes the index of a state that opm would serve too. Packages with lines of a known index are
+/// not read again.
 pub(crate) async fn make_index(
     catalogs: PublishedCatalogs,
     state: PublishedState,
@@ -45,7 +49,9 @@ pub(crate) async fn make_index(
     let packages = shards.len();
     let records = stream::iter(shards).map(|shard| {
         let mut known = known.iter().filter_map(|known| known.record(&shard.name));
-        let known = known.find(|record| record.lines == shard.lines.sha256).cloned();
+        let known = known
+            .find(|record| record.lines == shard.lines.sha256)
+            .cloned();
         let (state, runtime) = (state.clone(), Handle::current());
         async move {
             if let Some(record) = known {
@@ -54,7 +60,9 @@ pub(crate) async fn make_index(
             let budget = Budget::default();
             let own = budget.clone();
             let read = move || runtime.block_on(read_record(&state, &shard, is_validated, &own));
-            let record = work::run(budget, read).await.map_err(|error| failed(&error))?;
+            let record = work::run(budget, read)
+                .await
+                .map_err(|error| failed(&error))?;
             record.map(Arc::new)
         }
     });
@@ -102,7 +110,10 @@ async fn read_record(
     }
     recorder.finish(shard.lines.sha256).map_err(|reason| {
         let name = text::line(&shard.name, NAME_CHARS);
-        AnswerError::Refused(format!("package {name}: {}", text::line(&reason, REASON_CHARS)))
+        AnswerError::Refused(format!(
+            "package {name}: {}",
+            text::line(&reason, REASON_CHARS)
+        ))
     })
 }
 

@@ -6,16 +6,21 @@ use futures_util::TryStreamExt;
 use model::text::LineBuffer;
 use prost::Message;
 use reader::pick;
-use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse, health_check_response::ServingStatus};
+use tonic_health::pb::{
+    HealthCheckRequest, HealthCheckResponse, health_check_response::ServingStatus,
+};
 use work::Budget;
 
 use crate::catalogs::IndexedState;
 use crate::error::failed;
-use crate::olm_v0::api::{CustomSchemasRequest, GetBundleRequest, GetReplacementRequest, GroupVersionKind};
+use crate::olm_v0::api::{
+    CustomSchemasRequest, GetBundleRequest, GetReplacementRequest, GroupVersionKind,
+};
 use crate::olm_v0::{ApiIndex, BundlePlace, meta_struct};
 use crate::{AnswerError, call::ApiCall, routes::REGISTRY};
 
-/// Length from which the message of a bundle is made outside of the threads that serve connections, in bytes.
+/// Length from which the message of a bundle is made outside of the threads that serve connections,
+/// in bytes.
 const LARGE_LINE: u64 = 64 << 10;
 
 type Answer = Result<(), AnswerError>;
@@ -42,8 +47,14 @@ pub(crate) async fn bundle_that_replaces(call: ApiCall, request: GetReplacementR
     send_bundle(call, |index| index.get_bundle_that_replaces(&request)).await
 }
 
-pub(crate) async fn default_bundle_that_provides(call: ApiCall, request: GroupVersionKind) -> Answer {
-    send_bundle(call, |index| index.get_default_bundle_that_provides(&request)).await
+pub(crate) async fn default_bundle_that_provides(
+    call: ApiCall,
+    request: GroupVersionKind,
+) -> Answer {
+    send_bundle(call, |index| {
+        index.get_default_bundle_that_provides(&request)
+    })
+    .await
 }
 
 pub(crate) async fn entries_that_replace(call: ApiCall, name: String) -> Answer {
@@ -53,12 +64,25 @@ pub(crate) async fn entries_that_replace(call: ApiCall, name: String) -> Answer 
 
 pub(crate) async fn entries_that_provide(call: ApiCall, request: GroupVersionKind) -> Answer {
     let state = call.state().await?;
-    send_all(&call, state.index.get_channel_entries_that_provide(&request)?).await
+    send_all(
+        &call,
+        state.index.get_channel_entries_that_provide(&request)?,
+    )
+    .await
 }
 
-pub(crate) async fn latest_entries_that_provide(call: ApiCall, request: GroupVersionKind) -> Answer {
+pub(crate) async fn latest_entries_that_provide(
+    call: ApiCall,
+    request: GroupVersionKind,
+) -> Answer {
     let state = call.state().await?;
-    send_all(&call, state.index.get_latest_channel_entries_that_provide(&request)?).await
+    send_all(
+        &call,
+        state
+            .index
+            .get_latest_channel_entries_that_provide(&request)?,
+    )
+    .await
 }
 
 pub(crate) async fn list_bundles(call: ApiCall, (): ()) -> Answer {
@@ -123,7 +147,12 @@ async fn send_bundle(
 }
 
 /// Sends a bundle with its manifests.
-async fn complete(call: &ApiCall, state: &IndexedState, place: BundlePlace<'_>, is_listed: bool) -> Answer {
+async fn complete(
+    call: &ApiCall,
+    state: &IndexedState,
+    place: BundlePlace<'_>,
+    is_listed: bool,
+) -> Answer {
     let record = place.package;
     let line = &place.bundle().line;
     let line = line.end - line.start;
@@ -136,7 +165,10 @@ async fn complete(call: &ApiCall, state: &IndexedState, place: BundlePlace<'_>, 
         contents.complete(record, at, &message)?
     } else {
         let record = Arc::clone(record);
-        let made = work::run(Budget::default(), move || contents.complete(&record, at, &message)).await;
+        let made = work::run(Budget::default(), move || {
+            contents.complete(&record, at, &message)
+        })
+        .await;
         made.map_err(|error| failed(&error))??
     };
     call.send_bytes(bytes, Some(memory)).await
@@ -145,23 +177,31 @@ async fn complete(call: &ApiCall, state: &IndexedState, place: BundlePlace<'_>, 
 /// Service that operator-registry's own client asks for (`pkg/client`).
 const OPM_REGISTRY: &str = "Registry";
 
-/// Answers `Check` of the service `grpc.health.v1.Health`. `Watch` is unimplemented, as in opm: clients take that for a server that
-/// serves.
-pub(crate) async fn check_health(call: ApiCall, request: HealthCheckRequest) -> Result<(), AnswerError> {
+/// Answers `Check` of the service `grpc.health.v1.Health`. `Watch` is unimplemented, as in opm:
+/// clients take that for a server that serves.
+pub(crate) async fn check_health(
+    call: ApiCall,
+    request: HealthCheckRequest,
+) -> Result<(), AnswerError> {
     let status = serving(&call, &request.service).await;
     let status = status.ok_or_else(|| AnswerError::UnknownCatalog("unknown service".to_owned()))?;
-    call.send(&HealthCheckResponse { status: status.into() }).await
+    call.send(&HealthCheckResponse {
+        status: status.into(),
+    })
+    .await
 }
 
-/// Returns the status of the server, of the registry API or of a catalog; `None` if there is no such service. Waits for the index
-/// of the catalog.
+/// Returns the status of the server, of the registry API or of a catalog; `None` if there is no
+/// such service. Waits for the index of the catalog.
 async fn serving(call: &ApiCall, service: &str) -> Option<ServingStatus> {
     let catalogs = &call.shared.catalogs;
     let is_serving = match service {
         "" | REGISTRY | OPM_REGISTRY => match catalogs.choose(call.head.label.as_deref()).await {
             Ok(name) => catalogs.state(&name).await.is_ok(),
             // The client must name one of several catalogs, but the server serves them.
-            Err(AnswerError::UnknownCatalog(_)) => catalogs.names().await.is_ok_and(|names| !names.is_empty()),
+            Err(AnswerError::UnknownCatalog(_)) => {
+                catalogs.names().await.is_ok_and(|names| !names.is_empty())
+            }
             Err(_) => false,
         },
         catalog => match catalogs.names().await {

@@ -6,7 +6,8 @@ use prometheus_client::metrics::{counter::Counter, family::Family, gauge::Gauge}
 use prometheus_client::registry::{Registry, Unit};
 use tonic::{Code, Status};
 
-/// Metrics of calls. Clients name no labels: methods are those of the routes, and catalogs those that are published.
+/// Metrics of calls. Clients name no labels: methods are those of the routes, and catalogs those
+/// that are published.
 #[derive(Debug, Clone)]
 pub struct GrpcMetrics {
     calls: Family<Labels<3>, Counter>,
@@ -22,14 +23,25 @@ impl GrpcMetrics {
     pub fn register(registry: &mut Registry) -> Self {
         let metrics = Self {
             calls: Family::default(),
-            seconds: Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.000_064, 4.0, 10))),
+            seconds: Family::new_with_constructor(|| {
+                Histogram::new(exponential_buckets(0.000_064, 4.0, 10))
+            }),
             running: Gauge::default(),
         };
         let help = "gRPC calls that ended, by method, catalog and status code";
         registry.register("calls", help, metrics.calls.clone());
         let help = "Time from the request to the last message, by method";
-        registry.register_with_unit("call_duration", help, Unit::Seconds, metrics.seconds.clone());
-        registry.register("calls_running", "gRPC calls that are running", metrics.running.clone());
+        registry.register_with_unit(
+            "call_duration",
+            help,
+            Unit::Seconds,
+            metrics.seconds.clone(),
+        );
+        registry.register(
+            "calls_running",
+            "gRPC calls that are running",
+            metrics.running.clone(),
+        );
         metrics
     }
 

@@ -12,7 +12,8 @@ use crate::metrics::HttpMetrics;
 use crate::rfc9110::{Modified, Tag};
 use crate::settings::HttpSettings;
 
-/// Maximum number of states whose fields are remembered: those of a thousand catalogs take less than a megabyte.
+/// Maximum number of states whose fields are remembered: those of a thousand catalogs take less
+/// than a megabyte.
 const HEADS_MAX: usize = 1024;
 
 /// Maximum memory for earlier images, in bytes: those of a state take a few kilobytes.
@@ -21,21 +22,23 @@ const EARLIER_IMAGES_BYTES: u64 = 1 << 20;
 /// Images by content hash, newest publication first.
 pub(crate) type Images = Arc<[(Sha256, CatalogImage)]>;
 
-/// State of one router that all its requests share: settings, published catalogs, caches and metrics.
+/// State of one router that all its requests share: settings, published catalogs, caches and
+/// metrics.
 #[derive(Debug)]
 pub(crate) struct App {
     pub(crate) catalogs: PublishedCatalogs,
     pub(crate) settings: HttpSettings,
     pub(crate) metrics: HttpMetrics,
     heads: Cache<Sha256, Arc<StateHead>>,
-    /// Images of earlier publications, by the pointer that remembers them and the minute in which they were read.
+    /// Images of earlier publications, by the pointer that remembers them and the minute in which
+    /// they were read.
     pub(crate) earlier_images: WeightedCache<(Sha256, u64), Images>,
     /// Indexes for search, by the hash of their stored documents.
     pub(crate) searches: WeightedCache<Sha256, Arc<SearchIndex>>,
 }
 
-/// Fields of answers that follow from a published state. They are made once: the most frequent question formats and hashes
-/// nothing.
+/// Fields of answers that follow from a published state. They are made once: the most frequent
+/// question formats and hashes nothing.
 #[derive(Debug)]
 pub(crate) struct StateHead {
     /// Content hash as a line.
@@ -55,7 +58,8 @@ impl StateHead {
         Self {
             hash_tag: Tag::of_stored(Sha256::of(&hash_line)),
             hash_line,
-            document_tags: Encoding::ALL.map(|encoding| Tag::of_made(state.document_hash(), encoding)),
+            document_tags: Encoding::ALL
+                .map(|encoding| Tag::of_made(state.document_hash(), encoding)),
             modified: Modified::new(current.published_at),
             all_tags: Encoding::ALL.map(|encoding| {
                 // Made on the fly, the bytes are those of the content hash.
@@ -67,9 +71,18 @@ impl StateHead {
 }
 
 impl App {
-    pub(crate) fn new(catalogs: PublishedCatalogs, settings: HttpSettings, metrics: HttpMetrics) -> Self {
+    pub(crate) fn new(
+        catalogs: PublishedCatalogs,
+        settings: HttpSettings,
+        metrics: HttpMetrics,
+    ) -> Self {
         // About 64 bytes for each blob of an image.
-        let weight = |images: &Images| images.iter().map(|(_, image)| 64 * image.blobs().count() as u64).sum();
+        let weight = |images: &Images| {
+            images
+                .iter()
+                .map(|(_, image)| 64 * image.blobs().count() as u64)
+                .sum()
+        };
         Self {
             // The part that the reader leaves.
             searches: WeightedCache::new(catalogs.cache_bytes() / 16, 1, |index| index.weight()),

@@ -1,4 +1,5 @@
-//! Errors of requests, and the answers to them: a problem document (RFC 9457), or below `/v2/` an error list as registries send it.
+//! Errors of requests, and the answers to them: a problem document (RFC 9457), or below `/v2/` an
+//! error list as registries send it.
 
 use axum::{body::Body, response::IntoResponse};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
@@ -27,7 +28,9 @@ pub(crate) enum ApiError {
     )]
     NoSearch,
     /// A `since` that is not a content hash.
-    #[error("the query parameter since must be the content hash of an earlier state: 64 lower-case hex digits")]
+    #[error(
+        "the query parameter since must be the content hash of an earlier state: 64 lower-case hex digits"
+    )]
     Since,
     /// A `since` that the catalog does not remember.
     #[error(
@@ -44,10 +47,14 @@ pub(crate) enum ApiError {
     #[error("only GET and HEAD are answered here")]
     Method,
     /// An `Accept-Encoding` that refuses all codings.
-    #[error("none of the content codings that are offered here (zstd, gzip, identity) is acceptable")]
+    #[error(
+        "none of the content codings that are offered here (zstd, gzip, identity) is acceptable"
+    )]
     NotAcceptable,
     /// A body above the size that this deployment can send, without an object to redirect to.
-    #[error("in this content coding the answer is too large to be sent from here; ask for another one")]
+    #[error(
+        "in this content coding the answer is too large to be sent from here; ask for another one"
+    )]
     TooLarge,
     /// An `If-Match` or `If-Unmodified-Since` that does not hold.
     #[error("the representation is not the one that the request names")]
@@ -100,8 +107,8 @@ pub(crate) struct ErrorKind {
     pub(crate) status: StatusCode,
     /// Stable end of the problem's `type` (RFC 9457, section 3.1.1).
     pub(crate) problem: &'static str,
-    /// Error code below `/v2/` (OCI distribution specification, "Error Codes"). `PAGINATION_NUMBER_INVALID`, `UNAVAILABLE`
-    /// and `UNKNOWN` are those of the CNCF registry.
+    /// Error code below `/v2/` (OCI distribution specification, "Error Codes").
+    /// `PAGINATION_NUMBER_INVALID`, `UNAVAILABLE` and `UNKNOWN` are those of the CNCF registry.
     pub(crate) code: &'static str,
 }
 
@@ -109,47 +116,93 @@ impl ApiError {
     /// Returns the answer to the error.
     pub(crate) const fn kind(&self) -> ErrorKind {
         let (status, problem, code) = match self {
-            Self::State(ReaderError::CatalogName(_)) => (StatusCode::BAD_REQUEST, "bad-catalog-name", "NAME_INVALID"),
+            Self::State(ReaderError::CatalogName(_)) => {
+                (StatusCode::BAD_REQUEST, "bad-catalog-name", "NAME_INVALID")
+            }
             Self::Parameter(..) => (StatusCode::BAD_REQUEST, "unknown-parameter", "UNKNOWN"),
             Self::TooManyTerms(_) => (StatusCode::BAD_REQUEST, "too-many-words", "UNKNOWN"),
             Self::Since => (StatusCode::BAD_REQUEST, "bad-content-hash", "UNKNOWN"),
             Self::Host => (StatusCode::BAD_REQUEST, "bad-host", "UNSUPPORTED"),
             Self::Digest(_) => (StatusCode::BAD_REQUEST, "bad-digest", "DIGEST_INVALID"),
-            Self::Page(_) | Self::Limit(_) => (StatusCode::BAD_REQUEST, "bad-page", "PAGINATION_NUMBER_INVALID"),
+            Self::Page(_) | Self::Limit(_) => (
+                StatusCode::BAD_REQUEST,
+                "bad-page",
+                "PAGINATION_NUMBER_INVALID",
+            ),
             Self::Unauthorized => (StatusCode::UNAUTHORIZED, "unauthorized", "UNAUTHORIZED"),
             Self::UnknownPath => (StatusCode::NOT_FOUND, "unknown-path", "UNSUPPORTED"),
-            Self::State(ReaderError::UnknownCatalog(_)) => (StatusCode::NOT_FOUND, "unknown-catalog", "NAME_UNKNOWN"),
-            Self::State(ReaderError::UnknownPackage(_)) => (StatusCode::NOT_FOUND, "unknown-package", "UNKNOWN"),
+            Self::State(ReaderError::UnknownCatalog(_)) => {
+                (StatusCode::NOT_FOUND, "unknown-catalog", "NAME_UNKNOWN")
+            }
+            Self::State(ReaderError::UnknownPackage(_)) => {
+                (StatusCode::NOT_FOUND, "unknown-package", "UNKNOWN")
+            }
             Self::NoSearch => (StatusCode::NOT_FOUND, "no-search", "UNKNOWN"),
             Self::UnknownObject => (StatusCode::NOT_FOUND, "unknown-object", "BLOB_UNKNOWN"),
-            Self::UnknownManifest(_) => (StatusCode::NOT_FOUND, "unknown-manifest", "MANIFEST_UNKNOWN"),
+            Self::UnknownManifest(_) => (
+                StatusCode::NOT_FOUND,
+                "unknown-manifest",
+                "MANIFEST_UNKNOWN",
+            ),
             Self::UnknownBlob => (StatusCode::NOT_FOUND, "unknown-blob", "BLOB_UNKNOWN"),
-            // 410 and not 404: the catalog exists, and the client has to start again with the whole of it.
+            // 410 and not 404: the catalog exists, and the client has to start again with the whole
+            // of it.
             Self::UnknownSince(_) => (StatusCode::GONE, "unknown-state", "UNKNOWN"),
-            Self::Method => (StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", "UNSUPPORTED"),
+            Self::Method => (
+                StatusCode::METHOD_NOT_ALLOWED,
+                "method-not-allowed",
+                "UNSUPPORTED",
+            ),
             Self::NotAcceptable => (StatusCode::NOT_ACCEPTABLE, "not-acceptable", "UNKNOWN"),
             // 406 and not 413, which is about the request: another content coding may fit.
             Self::TooLarge => (StatusCode::NOT_ACCEPTABLE, "too-large", "UNKNOWN"),
-            Self::PreconditionFailed => (StatusCode::PRECONDITION_FAILED, "precondition-failed", "UNKNOWN"),
-            Self::Content => (StatusCode::PAYLOAD_TOO_LARGE, "content-too-large", "UNSUPPORTED"),
+            Self::PreconditionFailed => (
+                StatusCode::PRECONDITION_FAILED,
+                "precondition-failed",
+                "UNKNOWN",
+            ),
+            Self::Content => (
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "content-too-large",
+                "UNSUPPORTED",
+            ),
             Self::UriTooLong => (StatusCode::URI_TOO_LONG, "uri-too-long", "UNSUPPORTED"),
             Self::Range(_) => (
                 StatusCode::RANGE_NOT_SATISFIABLE,
                 "range-not-satisfiable",
                 "RANGE_INVALID",
             ),
-            Self::TooManyLogins => (StatusCode::TOO_MANY_REQUESTS, "too-many-logins", "TOOMANYREQUESTS"),
-            Self::State(ReaderError::Busy) => (StatusCode::TOO_MANY_REQUESTS, "too-many-requests", "TOOMANYREQUESTS"),
+            Self::TooManyLogins => (
+                StatusCode::TOO_MANY_REQUESTS,
+                "too-many-logins",
+                "TOOMANYREQUESTS",
+            ),
+            Self::State(ReaderError::Busy) => (
+                StatusCode::TOO_MANY_REQUESTS,
+                "too-many-requests",
+                "TOOMANYREQUESTS",
+            ),
             Self::NotReady => (StatusCode::SERVICE_UNAVAILABLE, "not-ready", "UNAVAILABLE"),
-            // Damage too is a 503: a repair or the next poll repairs it, so caches go on serving what they have
-            // (`stale-if-error`).
-            Self::State(ReaderError::Store(_) | ReaderError::Corrupt { .. } | ReaderError::Untrusted { .. })
-            | Self::Locate(..) => (StatusCode::SERVICE_UNAVAILABLE, "store-unavailable", "UNAVAILABLE"),
+            // Damage too is a 503: a repair or the next poll repairs it, so caches go on serving
+            // what they have (`stale-if-error`).
+            Self::State(
+                ReaderError::Store(_) | ReaderError::Corrupt { .. } | ReaderError::Untrusted { .. },
+            )
+            | Self::Locate(..) => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "store-unavailable",
+                "UNAVAILABLE",
+            ),
         };
-        ErrorKind { status, problem, code }
+        ErrorKind {
+            status,
+            problem,
+            code,
+        }
     }
 
-    /// Returns the text for the client. It repeats what the client sent and tells nothing of the inside of the server.
+    /// Returns the text for the client. It repeats what the client sent and tells nothing of the
+    /// inside of the server.
     pub(crate) fn detail(&self) -> String {
         match self {
             Self::State(ReaderError::CatalogName(source)) => source.to_string(),
@@ -161,13 +214,15 @@ impl ApiError {
     }
 }
 
-/// Value of `Retry-After` (RFC 9110, section 10.2.3), in seconds: a store that restarts is back by then.
+/// Value of `Retry-After` (RFC 9110, section 10.2.3), in seconds: a store that restarts is back by
+/// then.
 const RETRY_AFTER_SECONDS: u64 = 5;
 
 /// Field of every answer below `/v2/`, by which clients recognise a registry.
 const API_VERSION: HeaderName = HeaderName::from_static("docker-distribution-api-version");
 
-/// Returns the answer to a request that is refused before the router sees it, by the status that the server has for it.
+/// Returns the answer to a request that is refused before the router sees it, by the status that
+/// the server has for it.
 pub fn refuse(method: &Method, path: &str, status: StatusCode) -> Response<Body> {
     let error = match status {
         StatusCode::UNAUTHORIZED => ApiError::Unauthorized,
@@ -226,7 +281,8 @@ pub(crate) fn mark_registry(path: &str, headers: &mut HeaderMap) {
 /// Adds the fields that tell a client how to ask instead.
 fn add_hints(headers: &mut HeaderMap, error: &ApiError, registry: bool) {
     if let ApiError::Range(length) = error {
-        let range = HeaderValue::try_from(format!("bytes */{length}")).expect("digits are visible ASCII");
+        let range =
+            HeaderValue::try_from(format!("bytes */{length}")).expect("digits are visible ASCII");
         headers.insert(header::CONTENT_RANGE, range);
     }
     if matches!(error, ApiError::Method) {
@@ -234,10 +290,12 @@ fn add_hints(headers: &mut HeaderMap, error: &ApiError, registry: bool) {
     }
     match error.kind().status {
         StatusCode::UNAUTHORIZED => {
-            let basic = HeaderValue::from_static("Basic realm=\"catalog-mirror\", charset=\"UTF-8\"");
+            let basic =
+                HeaderValue::from_static("Basic realm=\"catalog-mirror\", charset=\"UTF-8\"");
             headers.insert(header::WWW_AUTHENTICATE, basic);
-            // Registry clients take a Bearer challenge for the address of a token service (CNCF distribution, "Token Authentication
-            // Specification"), so below `/v2/` there is only Basic (RFC 7617). A token serves as its password.
+            // Registry clients take a Bearer challenge for the address of a token service (CNCF
+            // distribution, "Token Authentication Specification"), so below `/v2/` there is only
+            // Basic (RFC 7617). A token serves as its password.
             if !registry {
                 let bearer = HeaderValue::from_static("Bearer realm=\"catalog-mirror\"");
                 headers.append(header::WWW_AUTHENTICATE, bearer);
@@ -260,15 +318,23 @@ mod tests {
     /// Read from the source, because an enum does not list its variants.
     #[test]
     fn page_lists_the_words_of_all_problems() {
-        let (_, kinds) = include_str!("error.rs").split_once("const fn kind").unwrap();
+        let (_, kinds) = include_str!("error.rs")
+            .split_once("const fn kind")
+            .unwrap();
         let (kinds, _) = kinds.split_once("ErrorKind { status,").unwrap();
         let made = kinds.split("StatusCode::").skip(1);
         let made: BTreeSet<&str> = made.filter_map(|kind| kind.split('"').nth(1)).collect();
         let (_, page) = include_str!("../API.md").split_once("## Errors").unwrap();
         let rows = page.lines().filter(|line| line.starts_with("| ")).skip(1);
         let listed = rows.flat_map(|row| row.split('`').skip(1).step_by(2));
-        let is_word = |word: &&str| word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+        let is_word = |word: &&str| {
+            word.bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte == b'-')
+        };
         let expected = made.into_iter().filter(|word| !OF_REGISTRY.contains(word));
-        assert_eq!(listed.filter(is_word).collect::<BTreeSet<_>>(), expected.collect());
+        assert_eq!(
+            listed.filter(is_word).collect::<BTreeSet<_>>(),
+            expected.collect()
+        );
     }
 }

@@ -7,7 +7,8 @@ use reader::{BodyKey, Chunks, PublishedLines, ReaderError, map_chunks};
 
 use crate::{app::App, rfc9110::Tag};
 
-/// The bytes of a representation, described before anything is read: conditions are evaluated first.
+/// The bytes of a representation, described before anything is read: conditions are evaluated
+/// first.
 #[derive(Debug, Clone)]
 pub(crate) enum Payload {
     /// Bytes that are in memory already.
@@ -15,7 +16,10 @@ pub(crate) enum Payload {
     /// An immutable object as it is stored.
     Object(ObjectRef),
     /// Lines of a catalog in an encoding.
-    Lines { lines: PublishedLines, encoding: Encoding },
+    Lines {
+        lines: PublishedLines,
+        encoding: Encoding,
+    },
 }
 
 impl Payload {
@@ -28,7 +32,8 @@ impl Payload {
         }
     }
 
-    /// Returns the content type and the encoding. Bytes in memory are a JSON document where nothing else is said.
+    /// Returns the content type and the encoding. Bytes in memory are a JSON document where nothing
+    /// else is said.
     pub(crate) const fn media(&self) -> (&'static str, Encoding) {
         match self {
             Self::Bytes(_) => ("application/json", Encoding::Identity),
@@ -42,18 +47,24 @@ impl Payload {
         match self {
             Self::Bytes(bytes) => Some(bytes.len() as u64),
             Self::Object(object) => Some(object.digest.size),
-            Self::Lines { lines, encoding } => (*encoding == Encoding::Identity).then_some(lines.length),
+            Self::Lines { lines, encoding } => {
+                (*encoding == Encoding::Identity).then_some(lines.length)
+            }
         }
     }
 }
 
 impl App {
-    /// Reads, verifies and keeps a small payload, which becomes [`Payload::Bytes`]. Returns a large one as it is.
+    /// Reads, verifies and keeps a small payload, which becomes [`Payload::Bytes`]. Returns a large
+    /// one as it is.
     pub(crate) async fn load(&self, payload: Payload) -> Result<Payload, ReaderError> {
         // Documents are read as a whole however large they are.
-        let is_document = |object: &ObjectRef| matches!(object.kind, Kind::Snapshot | Kind::Index | Kind::Facts);
+        let is_document =
+            |object: &ObjectRef| matches!(object.kind, Kind::Snapshot | Kind::Index | Kind::Facts);
         let bytes = match payload {
-            Payload::Object(object) if self.catalogs.keeps(object.digest.size) || is_document(&object) => {
+            Payload::Object(object)
+                if self.catalogs.keeps(object.digest.size) || is_document(&object) =>
+            {
                 self.catalogs.cached_object(&object).await?
             }
             Payload::Lines { lines, encoding } if self.catalogs.keeps(lines.largest()) => {
@@ -65,8 +76,9 @@ impl App {
         Ok(Payload::Bytes(bytes))
     }
 
-    /// Returns the content with this hash in a coding, from memory or into it. `plain` reads the content if it is needed. It must not
-    /// read from the cache of bodies what may be too large to be kept there.
+    /// Returns the content with this hash in a coding, from memory or into it. `plain` reads the
+    /// content if it is needed. It must not read from the cache of bodies what may be too large to
+    /// be kept there.
     pub(crate) async fn coded<F>(
         &self,
         hash: Sha256,
@@ -79,14 +91,20 @@ impl App {
         let make = || async {
             let plain = plain().await?;
             let length = plain.len() as u64;
-            let coded = self.catalogs.run(length, move || encode_all(plain, encoding)).await;
+            let coded = self
+                .catalogs
+                .run(length, move || encode_all(plain, encoding))
+                .await;
             Ok::<_, ReaderError>(coded.expect("compressors of memory do not fail"))
         };
-        self.catalogs.body(&BodyKey::Made(hash, encoding), make).await
+        self.catalogs
+            .body(&BodyKey::Made(hash, encoding), make)
+            .await
     }
 }
 
-// The compressors' own defaults. Stored objects are made once at denser levels; here a client waits.
+// The compressors' own defaults. Stored objects are made once at denser levels; here a client
+// waits.
 const ZSTD_LEVEL: i32 = 3;
 const GZIP_LEVEL: u32 = 6;
 
@@ -100,14 +118,16 @@ fn encode_all(bytes: Bytes, coding: Encoding) -> io::Result<Bytes> {
     Ok(output.into())
 }
 
-/// Compresses a stream; identity returns it as it is. Other chunks give equal content but not always equal bytes, so a
-/// body that was compressed on the fly is never served in parts.
+/// Compresses a stream; identity returns it as it is. Other chunks give equal content but not
+/// always equal bytes, so a body that was compressed on the fly is never served in parts.
 pub(crate) fn encode(body: Chunks, coding: Encoding, key: Key) -> Result<Chunks, ReaderError> {
     let Some(mut encoder) = CodingEncoder::new(coding).map_err(ReaderError::coding(&key))? else {
         return Ok(body);
     };
     Ok(map_chunks(body, move |chunk| {
-        encoder.push(chunk.as_deref()).map_err(ReaderError::coding(&key))
+        encoder
+            .push(chunk.as_deref())
+            .map_err(ReaderError::coding(&key))
     }))
 }
 
@@ -121,12 +141,19 @@ impl CodingEncoder {
     fn new(coding: Encoding) -> io::Result<Option<Self>> {
         Ok(match coding {
             Encoding::Identity => None,
-            Encoding::Gzip => Some(Self::Gzip(GzEncoder::new(Vec::new(), Compression::new(GZIP_LEVEL)))),
-            Encoding::Zstd => Some(Self::Zstd(zstd::stream::write::Encoder::new(Vec::new(), ZSTD_LEVEL)?)),
+            Encoding::Gzip => Some(Self::Gzip(GzEncoder::new(
+                Vec::new(),
+                Compression::new(GZIP_LEVEL),
+            ))),
+            Encoding::Zstd => Some(Self::Zstd(zstd::stream::write::Encoder::new(
+                Vec::new(),
+                ZSTD_LEVEL,
+            )?)),
         })
     }
 
-    /// Compresses bytes, or ends the output after the last ones. Returns the output since the last call, which is often empty.
+    /// Compresses bytes, or ends the output after the last ones. Returns the output since the last
+    /// call, which is often empty.
     fn push(&mut self, bytes: Option<&[u8]>) -> io::Result<Bytes> {
         match (&mut *self, bytes) {
             (Self::Gzip(encoder), Some(bytes)) => encoder.write_all(bytes)?,
@@ -152,7 +179,9 @@ mod tests {
     async fn encode_makes_one_frame_of_chunks_of_all_sizes() {
         let lines: Vec<u8> = (0_u32..200_000).flat_map(u32::to_be_bytes).collect();
         for chunk in [1 << 10, 100 << 10, 10 << 20] {
-            let pieces = lines.chunks(chunk).map(|piece| Ok(Bytes::copy_from_slice(piece)));
+            let pieces = lines
+                .chunks(chunk)
+                .map(|piece| Ok(Bytes::copy_from_slice(piece)));
             let body = stream::iter(pieces.collect::<Vec<_>>()).boxed();
             let encoded: Vec<Bytes> = encode(body, Encoding::Zstd, Key::Catalogs)
                 .unwrap()

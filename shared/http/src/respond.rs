@@ -84,8 +84,8 @@ impl Representation {
         self
     }
 
-    /// Returns the fields that answers to conditional requests have in common with the whole one (RFC 9110, section 15.4.5).
-    /// Every value is ready: a 304 formats nothing.
+    /// Returns the fields that answers to conditional requests have in common with the whole one
+    /// (RFC 9110, section 15.4.5). Every value is ready: a 304 formats nothing.
     fn begin(&self, status: StatusCode, now: SystemTime) -> Response<Body> {
         let mut headers = HeaderMap::with_capacity(12);
         headers.insert(header::ETAG, self.tag.header().clone());
@@ -105,7 +105,11 @@ impl Representation {
     }
 
     /// Returns a redirect for a body above the limit, if an object has exactly its bytes.
-    async fn redirect(&self, large: &LargeBodies, now: SystemTime) -> Result<Option<Response<Body>>, ApiError> {
+    async fn redirect(
+        &self,
+        large: &LargeBodies,
+        now: SystemTime,
+    ) -> Result<Option<Response<Body>>, ApiError> {
         let object = match &self.payload {
             Payload::Object(object) if object.digest.size > large.above => object,
             _ => return Ok(None),
@@ -118,7 +122,9 @@ impl Representation {
         response.headers_mut().insert(header::LOCATION, url);
         // As long as a pointer may be cached, because the redirect depends on the published state.
         let max_age = HeaderValue::from_static("public, max-age=60");
-        response.headers_mut().insert(header::CACHE_CONTROL, max_age);
+        response
+            .headers_mut()
+            .insert(header::CACHE_CONTROL, max_age);
         Ok(Some(response))
     }
 
@@ -130,13 +136,17 @@ impl Representation {
 
 impl RouteCall<'_> {
     /// Answers with a representation, as far as the conditions and ranges of the request allow.
-    pub(crate) async fn respond(self, representation: Representation) -> Result<Response<Body>, ApiError> {
+    pub(crate) async fn respond(
+        self,
+        representation: Representation,
+    ) -> Result<Response<Body>, ApiError> {
         let request_headers = &self.request.headers;
         let now = (self.app.settings.clock)();
         match representation.evaluate(request_headers) {
             Precondition::Proceed => {}
             Precondition::NotModified => {
-                // On a 304 a length would be a claim about the representation (RFC 9110, section 8.6).
+                // On a 304 a length would be a claim about the representation (RFC 9110, section
+                // 8.6).
                 let response = representation.begin(StatusCode::NOT_MODIFIED, now);
                 return Ok(response.map(|_| unknown_length()));
             }
@@ -165,7 +175,8 @@ impl RouteCall<'_> {
             return Err(ApiError::TooLarge);
         }
         let mut extent = Extent::Whole;
-        // A body of unknown length is compressed as it is sent: the next time its bytes may differ, so it has no ranges.
+        // A body of unknown length is compressed as it is sent: the next time its bytes may differ,
+        // so it has no ranges.
         if let Some(length) = length {
             let headers = response.headers_mut();
             headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
@@ -174,9 +185,13 @@ impl RouteCall<'_> {
                 && let Some(part) = parse_range(range.as_bytes(), length)?
             {
                 let content_range = format!("bytes {}-{}/{length}", part.start, part.end - 1);
-                let content_range = HeaderValue::try_from(content_range).expect("digits are visible ASCII");
+                let content_range =
+                    HeaderValue::try_from(content_range).expect("digits are visible ASCII");
                 headers.insert(header::CONTENT_RANGE, content_range);
-                headers.insert(header::CONTENT_LENGTH, HeaderValue::from(part.end - part.start));
+                headers.insert(
+                    header::CONTENT_LENGTH,
+                    HeaderValue::from(part.end - part.start),
+                );
                 *response.status_mut() = StatusCode::PARTIAL_CONTENT;
                 extent = Extent::Part(part);
             }
@@ -184,14 +199,15 @@ impl RouteCall<'_> {
         if self.request.method != Method::HEAD {
             *response.body_mut() = self.body(payload, extent).await?;
         } else if length.is_none() {
-            // Where GET streams a body of unknown length, HEAD does not claim zero (RFC 9110, section 8.6).
+            // Where GET streams a body of unknown length, HEAD does not claim zero (RFC 9110,
+            // section 8.6).
             *response.body_mut() = unknown_length();
         }
         Ok(response)
     }
 
-    /// Returns the bytes of a payload as a body. The first read has happened when this returns, so that a failure still gets its
-    /// status.
+    /// Returns the bytes of a payload as a body. The first read has happened when this returns, so
+    /// that a failure still gets its status.
     async fn body(self, payload: Payload, extent: Extent) -> Result<Body, ApiError> {
         let (catalogs, route) = (&self.app.catalogs, self.matched.value.path);
         let chunks = match payload {
@@ -212,10 +228,15 @@ impl RouteCall<'_> {
         let counted = chunks.inspect_ok(move |chunk| {
             sent.inc_by(chunk.len() as u64);
         });
-        // An error in the middle ends the connection before the announced length, so no client takes the body for a complete one.
-        // It is logged here because no status can tell it any more.
+        // An error in the middle ends the connection before the announced length, so no client
+        // takes the body for a complete one. It is logged here because no status can tell it any
+        // more.
         Ok(Body::from_stream(counted.inspect_err(move |error| {
-            tracing::error!(error = model::text::chain(error), route, "cut off a response body");
+            tracing::error!(
+                error = model::text::chain(error),
+                route,
+                "cut off a response body"
+            );
         })))
     }
 }

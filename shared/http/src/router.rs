@@ -13,8 +13,8 @@ use crate::rfc9110::is_read;
 use crate::routes::{Match, RouteCall, find, unmatched};
 use crate::settings::{HttpSettings, METHODS};
 
-/// Returns the whole HTTP contract over the catalogs of a store. It matches paths itself, as one fallback: `Router::nest` puts it below a
-/// prefix, and other routes can be merged into it.
+/// Returns the whole HTTP contract over the catalogs of a store. It matches paths itself, as one
+/// fallback: `Router::nest` puts it below a prefix, and other routes can be merged into it.
 pub fn router(catalogs: PublishedCatalogs, settings: HttpSettings, metrics: HttpMetrics) -> Router {
     let app = Arc::new(App::new(catalogs, settings, metrics));
     Router::new().fallback(move |request: Request| {
@@ -31,13 +31,18 @@ impl App {
         let started = self.catalogs.now();
         let path = request.uri.path();
         let matched = find(path);
-        let route = matched.as_ref().map_or(UNMATCHED, |matched| matched.value.path);
-        // At debug level: formatting a span costs more than a 304 does. Lines at higher levels carry these fields themselves.
+        let route = matched
+            .as_ref()
+            .map_or(UNMATCHED, |matched| matched.value.path);
+        // At debug level: formatting a span costs more than a 304 does. Lines at higher levels
+        // carry these fields themselves.
         let span = tracing::debug_span!(
             "request",
             method = request.method.as_str(),
             route,
-            catalog = matched.as_ref().and_then(|matched| matched.params.get("catalog")),
+            catalog = matched
+                .as_ref()
+                .and_then(|matched| matched.params.get("catalog")),
             path,
         );
         let result = match &matched {
@@ -47,7 +52,12 @@ impl App {
         let refuse = |error: ApiError| {
             // Once, and only here: the client learns no more than that the server failed.
             if error.kind().status.is_server_error() {
-                tracing::error!(error = model::text::chain(&error), route, path, "cannot answer request");
+                tracing::error!(
+                    error = model::text::chain(&error),
+                    route,
+                    path,
+                    "cannot answer request"
+                );
             }
             error::respond(&request.method, path, &error)
         };
@@ -65,7 +75,11 @@ impl App {
         response
     }
 
-    async fn serve(self: &Arc<Self>, request: &Parts, matched: &Match<'_>) -> Result<Response<Body>, ApiError> {
+    async fn serve(
+        self: &Arc<Self>,
+        request: &Parts,
+        matched: &Match<'_>,
+    ) -> Result<Response<Body>, ApiError> {
         if request.method == Method::OPTIONS {
             // RFC 9110, section 9.3.7. A browser also asks before a GET with fields of its own.
             return Ok((StatusCode::NO_CONTENT, [(header::ALLOW, METHODS)]).into_response());
@@ -83,7 +97,8 @@ impl App {
     }
 }
 
-/// Returns the redirect to the route that a path with one more slash at its end means. Relative, because the router may be nested.
+/// Returns the redirect to the route that a path with one more slash at its end means. Relative,
+/// because the router may be nested.
 fn without_slash(request: &Parts) -> Option<Response<Body>> {
     let path = request.uri.path().strip_suffix('/')?;
     if !is_read(&request.method) || is_registry(path) || find(path).is_none() {
@@ -107,7 +122,11 @@ mod tests {
         // It is moved into a box for every request.
         let store = Arc::new(storekit::MemoryStore::new());
         let catalogs = PublishedCatalogs::new(store, reader::ReaderSettings::default());
-        let app = Arc::new(App::new(catalogs, HttpSettings::default(), HttpMetrics::default()));
+        let app = Arc::new(App::new(
+            catalogs,
+            HttpSettings::default(),
+            HttpMetrics::default(),
+        ));
         let (request, ()) = http::Request::new(()).into_parts();
         let size = size_of_val(&app.answer(&request));
         assert!(size <= 2048, "{size} bytes");

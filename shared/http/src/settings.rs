@@ -12,14 +12,16 @@ use model::Key;
 /// Settings of one deployment of the router.
 #[derive(Debug, Clone)]
 pub struct HttpSettings {
-    /// Answer to requests for bodies that are too large to be sent inline. Default: they are streamed, as the local server does.
+    /// Answer to requests for bodies that are too large to be sent inline. Default: they are
+    /// streamed, as the local server does.
     pub large: Option<LargeBodies>,
-    /// Set once `/readyz` may answer 200. Default: set. A server that polls sets it after its first polls, so that a load balancer
-    /// sends no client to a catalog that is not there yet.
+    /// Set once `/readyz` may answer 200. Default: set. A server that polls sets it after its first
+    /// polls, so that a load balancer sends no client to a catalog that is not there yet.
     pub ready: Arc<AtomicBool>,
     /// Other origins whose pages may read the answers. Default: all.
     pub origins: Origins,
-    /// Returns the time of day. Default: the system's. A program for WebAssembly has to name another, because that one panics there.
+    /// Returns the time of day. Default: the system's. A program for WebAssembly has to name
+    /// another, because that one panics there.
     pub clock: fn() -> SystemTime,
 }
 
@@ -34,15 +36,19 @@ impl Default for HttpSettings {
     }
 }
 
-/// Runs long work of the reader on threads for it, as [`reader::ReaderSettings::offload`]. To be called in the runtime.
+/// Runs long work of the reader on threads for it, as [`reader::ReaderSettings::offload`]. To be
+/// called in the runtime.
 #[cfg(not(target_arch = "wasm32"))]
-#[expect(clippy::disallowed_methods, reason = "other requests wait for the result too")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "other requests wait for the result too"
+)]
 pub fn offload(work: reader::Work) {
     drop(tokio::task::spawn_blocking(work));
 }
 
-/// Redirect of a GET (307) to the object with the same bytes: a Lambda function, which can send only a few megabytes, or a Worker. HEAD
-/// has no body, and a presigned URL would refuse it.
+/// Redirect of a GET (307) to the object with the same bytes: a Lambda function, which can send
+/// only a few megabytes, or a Worker. HEAD has no body, and a presigned URL would refuse it.
 #[derive(Debug, Clone)]
 pub struct LargeBodies {
     /// Maximum size of a body that is sent inline although it is a stored object, in bytes.
@@ -56,7 +62,8 @@ pub struct LargeBodies {
 /// Finds URLs under which all clients can fetch immutable objects.
 #[async_trait]
 pub trait Locate: Debug + Send + Sync {
-    /// Returns the object's URL or path, as `Location` may have it (RFC 9110, section 10.2.2). Caches may repeat it for a minute.
+    /// Returns the object's URL or path, as `Location` may have it (RFC 9110, section 10.2.2).
+    /// Caches may repeat it for a minute.
     ///
     /// # Errors
     /// Any failure to make the URL. The client gets the answer to a failure of the store.
@@ -70,17 +77,20 @@ pub struct BaseUrl(String);
 impl FromStr for BaseUrl {
     type Err = &'static str;
 
-    /// Parses the URL of the mirror's root, with or without a slash at its end. `/` is the host of the request: `Location` may be relative
-    /// (RFC 9110, section 10.2.2). A CDN that serves the objects itself needs no name then, which its own stack could only give once it
-    /// exists.
+    /// Parses the URL of the mirror's root, with or without a slash at its end. `/` is the host of
+    /// the request: `Location` may be relative (RFC 9110, section 10.2.2). A CDN that serves the
+    /// objects itself needs no name then, which its own stack could only give once it exists.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+        let host = text
+            .strip_prefix("https://")
+            .or_else(|| text.strip_prefix("http://"));
         let is_plain = |rest: &str| {
             rest.bytes().all(|byte| byte.is_ascii_graphic())
                 && !rest.starts_with('/')
                 && !rest.contains(['?', '#', '@'])
         };
-        let is_host = host.is_some_and(|host| !host.trim_end_matches('/').is_empty() && is_plain(host));
+        let is_host =
+            host.is_some_and(|host| !host.trim_end_matches('/').is_empty() && is_plain(host));
         (is_host || text == "/")
             .then(|| Self(text.trim_end_matches('/').to_owned()))
             .ok_or("is neither / nor an http:// or https:// URL of a host and a path")
@@ -113,7 +123,12 @@ impl Origins {
         if !has_users {
             return Self::Any;
         }
-        Self::Only(named.iter().filter_map(|origin| origin.parse().ok()).collect())
+        Self::Only(
+            named
+                .iter()
+                .filter_map(|origin| origin.parse().ok())
+                .collect(),
+        )
     }
 
     /// Adds the fields by which a browser gives the answer to a script of another origin.
@@ -134,10 +149,16 @@ impl Origins {
             // `*` does not stand for `Authorization`.
             let fields = HeaderValue::from_static("*, Authorization");
             response.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, fields);
-            response.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
+            response.insert(
+                header::ACCESS_CONTROL_MAX_AGE,
+                HeaderValue::from_static("86400"),
+            );
         } else {
             // A script that polls needs the tag.
-            response.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("*"));
+            response.insert(
+                header::ACCESS_CONTROL_EXPOSE_HEADERS,
+                HeaderValue::from_static("*"),
+            );
         }
     }
 }

@@ -7,8 +7,9 @@ use crate::{CatalogName, Document};
 /// `catalogs.json`: the names of all catalogs of a store, in byte order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Catalogs {
-    /// Grows by one with each change, so that no two states have the same bytes: a write for an earlier state that arrives
-    /// late or twice is never taken for one of a later state with the same names.
+    /// Grows by one with each change, so that no two states have the same bytes: a write for an
+    /// earlier state that arrives late or twice is never taken for one of a later state with the
+    /// same names.
     pub serial: u64,
     /// Names of all catalogs that have a pointer, in byte order.
     pub catalogs: BTreeSet<CatalogName>,
@@ -50,7 +51,8 @@ mod tests {
     #[test]
     fn serial_grows_with_each_change_and_names_alone_do_not_identify_a_state() {
         let name: CatalogName = "a".parse().unwrap();
-        let older = Catalogs::from_bytes(br#"{"formatVersion":3,"serial":0,"catalogs":["a"]}"#).unwrap();
+        let older =
+            Catalogs::from_bytes(br#"{"formatVersion":3,"serial":0,"catalogs":["a"]}"#).unwrap();
         let mut catalogs = older.clone();
         assert!(!catalogs.add(&name));
         assert_eq!(catalogs, older);

@@ -4,12 +4,16 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use serde_with::{As, DeserializeAs, SerializeAs};
 
 use crate::source_ref::read_short_list;
-use crate::{AllFormats, Document, Encoding, Kind, ObjectDigest, ObjectRef, Sha256, Snapshot, SourceRef, Verified};
+use crate::{
+    AllFormats, Document, Encoding, Kind, ObjectDigest, ObjectRef, Sha256, Snapshot, SourceRef,
+    Verified,
+};
 
 /// Maximum number of earlier publications that a [`Current`] remembers.
 pub const PREVIOUS_MAX: usize = 16;
 
-/// `current.json`: the one mutable document of a catalog. Replacing it is the commit of a publication.
+/// `current.json`: the one mutable document of a catalog. Replacing it is the commit of a
+/// publication.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Current {
@@ -19,7 +23,8 @@ pub struct Current {
     pub content_hash: Sha256,
     /// Key and size of the published Snapshot.
     pub snapshot: ObjectRef,
-    /// The whole catalog in its stored encodings, so that curl and a static file server find it without the Snapshot.
+    /// The whole catalog in its stored encodings, so that curl and a static file server find it
+    /// without the Snapshot.
     pub all: AllFormats<ObjectRef>,
     /// The index of the catalog's container image, whose digest names the image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -30,12 +35,12 @@ pub struct Current {
     pub packages: u64,
     /// Number of Metas in `all.json`.
     pub metas: u64,
-    /// The source's last known revision. It is the one that this content was made from, unless the catalog was rolled
-    /// back: then it stays, so that a poll does not undo the rollback until the source changes. It is all that changes
-    /// when an image is rebuilt around the same FBC.
+    /// The source's last known revision. It is the one that this content was made from, unless the
+    /// catalog was rolled back: then it stays, so that a poll does not undo the rollback until the
+    /// source changes. It is all that changes when an image is rebuilt around the same FBC.
     pub source: SourceRef,
-    /// Version of the canonical form under which the source was read. A newer program reads the source again, even after a
-    /// rollback.
+    /// Version of the canonical form under which the source was read. A newer program reads the
+    /// source again, even after a rollback.
     pub render_version: u32,
     /// Time of the publication: RFC 3339, UTC, whole seconds.
     #[serde(with = "As::<Rfc3339>")]
@@ -86,7 +91,8 @@ pub struct RolledBack {
     pub verified: Option<Verified>,
 }
 
-/// `ClusterCatalog.spec.availabilityMode`: an unavailable catalog is kept up to date but answers 404.
+/// `ClusterCatalog.spec.availabilityMode`: an unavailable catalog is kept up to date but answers
+/// 404.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Availability {
     /// Readers serve the catalog. The default.
@@ -111,7 +117,8 @@ pub struct Previous {
     pub serial: u64,
     /// Content hash of the earlier publication, by which a rollback or `since` names it.
     pub content_hash: Sha256,
-    /// The Snapshot. Its key is a hash, so a signature of `current.json` also covers earlier publications.
+    /// The Snapshot. Its key is a hash, so a signature of `current.json` also covers earlier
+    /// publications.
     pub snapshot: ObjectRef,
     /// Time of the earlier publication, RFC 3339 in the document.
     #[serde(with = "As::<Rfc3339>")]
@@ -126,7 +133,8 @@ impl Document for Current {
 }
 
 impl Current {
-    /// Returns the pointer that publishes `snapshot` after `before`. It is unsigned, and the commit sets its date.
+    /// Returns the pointer that publishes `snapshot` after `before`. It is unsigned, and the commit
+    /// sets its date.
     pub fn publish(before: Option<&Self>, snapshot: &Snapshot, publication: Publication) -> Self {
         let all = |digest: ObjectDigest, encoding| digest.with_kind(Kind::All(encoding));
         Self {
@@ -136,9 +144,15 @@ impl Current {
             all: AllFormats {
                 zstd: all(snapshot.all.zstd, Encoding::Zstd),
                 gzip: all(snapshot.all.gzip, Encoding::Gzip),
-                identity: snapshot.all.identity.map(|digest| all(digest, Encoding::Identity)),
+                identity: snapshot
+                    .all
+                    .identity
+                    .map(|digest| all(digest, Encoding::Identity)),
             },
-            image: snapshot.image.as_ref().map(|image| image.index.with_kind(Kind::Blob)),
+            image: snapshot
+                .image
+                .as_ref()
+                .map(|image| image.index.with_kind(Kind::Blob)),
             size: snapshot.size,
             packages: snapshot.packages.len() as u64,
             metas: snapshot.metas,
@@ -172,7 +186,8 @@ impl Current {
         expected == *self
     }
 
-    /// Returns the signatures of the image that the content was made from. After a rollback that is not the source.
+    /// Returns the signatures of the image that the content was made from. After a rollback that is
+    /// not the source.
     pub const fn verified(&self) -> Option<&Verified> {
         match &self.rolled_back {
             Some(rolled_back) => rolled_back.verified.as_ref(),
@@ -189,7 +204,9 @@ impl Current {
             published_at: self.published_at,
             verified: self.verified().cloned(),
         };
-        std::iter::once(this).chain(self.previous.iter().cloned()).collect()
+        std::iter::once(this)
+            .chain(self.previous.iter().cloned())
+            .collect()
     }
 
     /// Returns `previous` of the next publication.
@@ -200,8 +217,8 @@ impl Current {
         publications
     }
 
-    /// Returns the Snapshots under which a content is or was published, newest publication first. One content has several
-    /// if it was published again under another compressor.
+    /// Returns the Snapshots under which a content is or was published, newest publication first.
+    /// One content has several if it was published again under another compressor.
     pub fn snapshots_of(&self, content_hash: Sha256) -> impl Iterator<Item = ObjectRef> {
         let publications = self.publications().into_iter();
         let of_content = publications.filter(move |one| one.content_hash == content_hash);
@@ -209,8 +226,8 @@ impl Current {
     }
 }
 
-/// Text form of times in documents: RFC 3339 in UTC with whole seconds. Fractions that others write are dropped, so that a document
-/// that is read and written again keeps its bytes.
+/// Text form of times in documents: RFC 3339 in UTC with whole seconds. Fractions that others write
+/// are dropped, so that a document that is read and written again keeps its bytes.
 #[derive(Debug)]
 pub struct Rfc3339;
 
@@ -222,8 +239,11 @@ impl SerializeAs<SystemTime> for Rfc3339 {
 
 impl<'de> DeserializeAs<'de, SystemTime> for Rfc3339 {
     fn deserialize_as<D: Deserializer<'de>>(deserializer: D) -> Result<SystemTime, D::Error> {
-        let time = humantime::parse_rfc3339(&String::deserialize(deserializer)?).map_err(D::Error::custom)?;
-        let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let time = humantime::parse_rfc3339(&String::deserialize(deserializer)?)
+            .map_err(D::Error::custom)?;
+        let since = time
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default();
         Ok(time - Duration::from_nanos(since.subsec_nanos().into()))
     }
 }
@@ -259,10 +279,19 @@ mod tests {
         let bytes = publish(None).to_bytes();
         assert_eq!(Current::from_bytes(&bytes).unwrap(), publish(None));
         let text = String::from_utf8(bytes).unwrap();
-        for absent in ["availability", "signatures", "verified", "rolledBack", "identity"] {
+        for absent in [
+            "availability",
+            "signatures",
+            "verified",
+            "rolledBack",
+            "identity",
+        ] {
             assert!(!text.contains(absent), "{text}");
         }
-        assert!(text.contains(r#""publishedAt": "2026-09-21T14:13:20Z""#), "{text}");
+        assert!(
+            text.contains(r#""publishedAt": "2026-09-21T14:13:20Z""#),
+            "{text}"
+        );
         assert!(text.contains(r#""key": "snapshots/sha256/"#), "{text}");
     }
 
@@ -283,19 +312,28 @@ mod tests {
         let text = String::from_utf8(publish(None).to_bytes()).unwrap();
         let finer = text.replace("14:13:20Z", "14:13:20.999Z");
         assert_ne!(finer, text);
-        assert_eq!(Current::from_bytes(finer.as_bytes()).unwrap(), publish(None));
+        assert_eq!(
+            Current::from_bytes(finer.as_bytes()).unwrap(),
+            publish(None)
+        );
     }
 
     #[test]
     fn rolled_back_content_is_not_verified_as_its_source_is() {
         let policy = Sha256::of(b"policy");
-        let verified = Some(Verified { policy, by: Vec::new() });
+        let verified = Some(Verified {
+            policy,
+            by: Vec::new(),
+        });
         let mut current = publish(None);
         current.source.verified.clone_from(&verified);
         assert_eq!(current.verified(), verified.as_ref());
         assert_eq!(current.as_previous()[0].verified, verified);
         current.rolled_back = Some(RolledBack { verified: None });
-        assert_eq!((current.verified(), &current.as_previous()[0].verified), (None, &None));
+        assert_eq!(
+            (current.verified(), &current.as_previous()[0].verified),
+            (None, &None)
+        );
         assert_eq!(Current::from_bytes(&current.to_bytes()).unwrap(), current);
     }
 
@@ -305,7 +343,11 @@ mod tests {
         for _ in 2..=20 {
             current = publish(Some(&current));
         }
-        let serials: Vec<u64> = current.previous.iter().map(|previous| previous.serial).collect();
+        let serials: Vec<u64> = current
+            .previous
+            .iter()
+            .map(|previous| previous.serial)
+            .collect();
         assert_eq!(current.serial, 20);
         assert_eq!(serials, (4..=19).rev().collect::<Vec<_>>());
         assert_eq!(current.snapshots_of(Sha256::of(b"all")).count(), 17);

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{Kind, decode_zstd, encoding::encode_zstd};
 
-/// Version of every document format and of the layout of keys. It grows when an older reader would misunderstand.
+/// Version of every document format and of the layout of keys. It grows when an older reader would
+/// misunderstand.
 pub const FORMAT_VERSION: u32 = 3;
 
 /// A document that cannot be read.
@@ -28,15 +29,17 @@ pub enum DocumentError {
         source: io::Error,
     },
     /// The document was written by a newer program.
-    #[error("the {name} document has format version {found}; this program reads version {FORMAT_VERSION}: update it")]
+    #[error(
+        "the {name} document has format version {found}; this program reads version {FORMAT_VERSION}: update it"
+    )]
     Newer {
         /// Name of the document, such as `current.json`.
         name: &'static str,
         /// Format version that the document states.
         found: u32,
     },
-    /// The document was written by an older program. Format 1 named objects differently and format 2 named other documents about the
-    /// packages; no program converts them.
+    /// The document was written by an older program. Format 1 named objects differently and format
+    /// 2 named other documents about the packages; no program converts them.
     #[error(
         "the {name} document has format version {found}, which this program no longer reads: use an empty folder or \
          bucket prefix and poll again"
@@ -85,13 +88,16 @@ pub trait Document: Serialize + DeserializeOwned {
     /// Reads JSON text.
     ///
     /// # Errors
-    /// [`DocumentError::Newer`] and [`DocumentError::Older`] for another format version, [`DocumentError::Malformed`] for
-    /// anything else that does not fit.
+    /// [`DocumentError::Newer`] and [`DocumentError::Older`] for another format version,
+    /// [`DocumentError::Malformed`] for anything else that does not fit.
     fn from_bytes(bytes: &[u8]) -> Result<Self, DocumentError> {
         let name = Self::NAME;
         let malformed = |source| DocumentError::Malformed { name, source };
-        // The version first: a document of another format may lack fields, and its error must say so.
-        let Version { format_version: found } = serde_json::from_slice(bytes).map_err(malformed)?;
+        // The version first: a document of another format may lack fields, and its error must say
+        // so.
+        let Version {
+            format_version: found,
+        } = serde_json::from_slice(bytes).map_err(malformed)?;
         match found.cmp(&FORMAT_VERSION) {
             Ordering::Less => Err(DocumentError::Older { name, found }),
             Ordering::Greater => Err(DocumentError::Newer { name, found }),
@@ -100,7 +106,8 @@ pub trait Document: Serialize + DeserializeOwned {
     }
 }
 
-/// A document that is stored compressed as an immutable object, under the sha256 of its stored bytes.
+/// A document that is stored compressed as an immutable object, under the sha256 of its stored
+/// bytes.
 pub trait StoredDocument: Document {
     /// Kind of the objects that hold such documents.
     const KIND: Kind;
@@ -108,10 +115,12 @@ pub trait StoredDocument: Document {
     /// Maximum size of the JSON text, in bytes.
     const MAX_BYTES: u64;
 
-    /// zstd level. Default: 12. At 15 the texts for search of the full catalog are 1 % smaller, for four times the time.
+    /// zstd level. Default: 12. At 15 the texts for search of the full catalog are 1 % smaller, for
+    /// four times the time.
     const LEVEL: i32 = 12;
 
-    /// Returns the stored bytes: one zstd frame. Equal documents give equal bytes under one version of the compressor.
+    /// Returns the stored bytes: one zstd frame. Equal documents give equal bytes under one version
+    /// of the compressor.
     ///
     /// # Errors
     /// Fails if the compressor cannot allocate its memory.
@@ -125,10 +134,11 @@ pub trait StoredDocument: Document {
     /// [`DocumentError::Compressed`] if the bytes are not one zstd frame within the limit, else as
     /// [`Document::from_bytes`].
     fn from_stored(bytes: &[u8]) -> Result<Self, DocumentError> {
-        let text = decode_zstd(bytes, Self::MAX_BYTES).map_err(|source| DocumentError::Compressed {
-            name: Self::NAME,
-            source,
-        })?;
+        let text =
+            decode_zstd(bytes, Self::MAX_BYTES).map_err(|source| DocumentError::Compressed {
+                name: Self::NAME,
+                source,
+            })?;
         Self::from_bytes(&text)
     }
 }

@@ -1,7 +1,7 @@
 use std::io::{self, Read, Write};
 
-/// Largest window of a stored zstd frame, as a power of two: 8 MiB (RFC 9659). It also bounds the memory that
-/// decompression takes.
+/// Largest window of a stored zstd frame, as a power of two: 8 MiB (RFC 9659). It also bounds the
+/// memory that decompression takes.
 pub const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 
 /// Encoding of the stored bytes of an object.
@@ -28,7 +28,8 @@ impl Encoding {
         }
     }
 
-    /// Returns the end of the entity tag of a content that is encoded as it is sent: no two encodings of one content share a tag.
+    /// Returns the end of the entity tag of a content that is encoded as it is sent: no two
+    /// encodings of one content share a tag.
     pub const fn tag_suffix(self) -> &'static str {
         match self {
             Self::Zstd => "-zstd",
@@ -38,8 +39,9 @@ impl Encoding {
     }
 }
 
-/// Window of documents, as a power of two: 256 kB. The compressor takes 8 MB with it and 71 MB without it at level 15 for a document
-/// of 2 MB. Snapshots and indexes, whose entries resemble their neighbours, are smaller with it, and facts of 450 kB 0.4 % larger.
+/// Window of documents, as a power of two: 256 kB. The compressor takes 8 MB with it and 71 MB
+/// without it at level 15 for a document of 2 MB. Snapshots and indexes, whose entries resemble
+/// their neighbours, are smaller with it, and facts of 450 kB 0.4 % larger.
 pub const DOCUMENT_WINDOW_LOG: u32 = 18;
 
 /// Compresses a document into one zstd frame.
@@ -55,22 +57,24 @@ pub(crate) fn encode_zstd(bytes: &[u8], level: i32) -> io::Result<Vec<u8>> {
 /// Decompresses exactly one zstd frame of at most `max` decoded bytes.
 ///
 /// # Errors
-/// Fails with [`io::ErrorKind::InvalidData`] if the bytes are no zstd frame, if bytes follow the frame, if its window is
-/// larger than 8 MiB, or if it decodes to more than `max` bytes.
+/// Fails with [`io::ErrorKind::InvalidData`] if the bytes are no zstd frame, if bytes follow the
+/// frame, if its window is larger than 8 MiB, or if it decodes to more than `max` bytes.
 pub fn decode_zstd(bytes: &[u8], max: u64) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     decode_zstd_to(bytes, max, &mut content)?;
     Ok(content)
 }
 
-/// Decompresses exactly one zstd frame of at most `max` decoded bytes into `sink`, block by block. What an invalid frame decodes to
-/// before its fault reaches the sink too. Returns the number of decoded bytes.
+/// Decompresses exactly one zstd frame of at most `max` decoded bytes into `sink`, block by block.
+/// What an invalid frame decodes to before its fault reaches the sink too. Returns the number of
+/// decoded bytes.
 ///
 /// # Errors
 /// Fails as [`decode_zstd`] does, and with the errors of `sink`.
 pub fn decode_zstd_to(bytes: &[u8], max: u64, sink: &mut impl Write) -> io::Result<u64> {
     let invalid = |text: &str| io::Error::new(io::ErrorKind::InvalidData, text);
-    // One frame: several clients stop after the first, so a second one would be seen by some readers only.
+    // One frame: several clients stop after the first, so a second one would be seen by some
+    // readers only.
     let mut decoder = zstd::Decoder::with_buffer(bytes)?.single_frame();
     decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
     // One byte more than allowed tells a frame that is too large from one that fits exactly.

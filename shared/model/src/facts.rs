@@ -5,17 +5,19 @@ use serde_json::value::RawValue;
 
 use crate::{Document, Kind, StoredDocument};
 
-/// Facts of one kind about the Packages of a Snapshot, such as the texts for search: a function of their lines and of the version
-/// of the recorder.
+/// Facts of one kind about the Packages of a Snapshot, such as the texts for search: a function of
+/// their lines and of the version of the recorder.
 ///
 /// As JSON text, which is the default, a part takes no more memory than its bytes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Facts<P = Box<RawValue>> {
     /// Version of the recorder. Parts of another version are not used for another Snapshot.
     pub version: u32,
-    /// Parts by the name of the Package, which is empty for the global group. One about which there is nothing to say is absent.
+    /// Parts by the name of the Package, which is empty for the global group. One about which there
+    /// is nothing to say is absent.
     pub packages: BTreeMap<String, P>,
-    /// Parts that lack their long texts, because the document would be too large. They are not used for another Snapshot.
+    /// Parts that lack their long texts, because the document would be too large. They are not used
+    /// for another Snapshot.
     #[serde(default = "BTreeMap::new", skip_serializing_if = "BTreeMap::is_empty")]
     pub shortened: BTreeMap<String, P>,
 }
@@ -43,7 +45,8 @@ pub struct ValidationCounts {
     pub errors: u64,
     /// Number of other findings.
     pub warnings: u64,
-    /// Number of documents of unknown schemas, newer versions of the known ones included. They pass.
+    /// Number of documents of unknown schemas, newer versions of the known ones included. They
+    /// pass.
     pub unknown_schemas: u64,
 }
 

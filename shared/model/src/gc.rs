@@ -6,16 +6,22 @@ use serde_with::As;
 
 use crate::{Document, Key, Kind, ObjectRef, StoredDocument, current::Rfc3339};
 
-/// `gc.json`: the state of garbage collection. Each state follows the one before after at least two hours.
+/// `gc.json`: the state of garbage collection. Each state follows the one before after at least two
+/// hours.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GcState {
-    /// Grows by one with every write, so that no two states have the same bytes: a compare-and-swap whose answer was lost
-    /// can be recognised, and an old version never comes back.
+    /// Grows by one with every write, so that no two states have the same bytes: a compare-and-swap
+    /// whose answer was lost can be recognised, and an old version never comes back.
     pub counter: u64,
-    /// Start of the phase, by the store's clock. `None` directly after a change of phase: then the object's own
-    /// modification time counts. A spare writes it, because its write renews that time.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "As::<Option<Rfc3339>>")]
+    /// Start of the phase, by the store's clock. `None` directly after a change of phase: then the
+    /// object's own modification time counts. A spare writes it, because its write renews that
+    /// time.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "As::<Option<Rfc3339>>"
+    )]
     pub since: Option<SystemTime>,
     /// Phase, with the list that it works on.
     #[serde(flatten)]
@@ -29,7 +35,8 @@ pub enum GcPhase {
     /// Nothing is condemned or being deleted.
     #[default]
     None,
-    /// The keys on a list will be deleted, unless a publication spares them or the second marking finds them named.
+    /// The keys on a list will be deleted, unless a publication spares them or the second marking
+    /// finds them named.
     Condemned {
         /// List of the condemned keys, a [`Garbage`].
         garbage: ObjectRef,
@@ -81,8 +88,8 @@ impl Garbage {
 }
 
 impl GcState {
-    /// Minimum time between two states. A constant of the format: publishers rely on it. It is the hour that a publication
-    /// may take, and as much again for slow commits and wrong clocks.
+    /// Minimum time between two states. A constant of the format: publishers rely on it. It is the
+    /// hour that a publication may take, and as much again for slow commits and wrong clocks.
     pub const AGE_MIN: Duration = Duration::from_secs(2 * 3600);
 
     /// Returns the list that is condemned or being deleted.
@@ -131,7 +138,11 @@ impl<'de> Deserialize<'de> for ObjectKey {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let path = String::deserialize(deserializer)?;
         let key = Key::parse(&path).as_ref().and_then(Self::of);
-        key.ok_or_else(|| D::Error::custom(format_args!("{path:?} is not the key of an immutable object")))
+        key.ok_or_else(|| {
+            D::Error::custom(format_args!(
+                "{path:?} is not the key of an immutable object"
+            ))
+        })
     }
 }
 

@@ -7,7 +7,9 @@ use serde_with::{DeserializeFromStr, SerializeDisplay};
 use crate::Encoding;
 
 /// The sha256 of some bytes: 64 lower-case hex digits in keys and documents.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay, DeserializeFromStr)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay, DeserializeFromStr,
+)]
 pub struct Sha256([u8; 32]);
 
 /// A text that is not 64 lower-case hex digits.
@@ -37,13 +39,15 @@ impl Sha256 {
         &self.0
     }
 
-    /// Returns 43 characters of base64url, short enough for the 62 bytes that the `etag` crate can hold (hex is not).
+    /// Returns 43 characters of base64url, short enough for the 62 bytes that the `etag` crate can
+    /// hold (hex is not).
     pub fn to_base64url(self) -> String {
         URL_SAFE_NO_PAD.encode(self.0)
     }
 
-    /// Returns the strong entity tag (RFC 9110, section 8.8.3) under which readers serve bytes with this hash, plain or encoded as they are
-    /// sent, so that a client that holds the bytes can send a conditional request.
+    /// Returns the strong entity tag (RFC 9110, section 8.8.3) under which readers serve bytes with
+    /// this hash, plain or encoded as they are sent, so that a client that holds the bytes can send
+    /// a conditional request.
     pub fn to_entity_tag(self, encoding: Encoding) -> String {
         format!("\"{}{}\"", self.to_base64url(), encoding.tag_suffix())
     }
@@ -51,8 +55,9 @@ impl Sha256 {
 
 /// Hashes bytes that arrive in pieces.
 ///
-/// On a processor with SHA instructions every implementation is alike; without them (many cloud machines) that of
-/// *ring* is twice as fast as the portable one, and hashing is a third of the work of publishing a catalog.
+/// On a processor with SHA instructions every implementation is alike; without them (many cloud
+/// machines) that of *ring* is twice as fast as the portable one, and hashing is a third of the
+/// work of publishing a catalog.
 #[derive(Clone)]
 pub struct Hasher(Context);
 

@@ -24,8 +24,8 @@ pub struct ImageReference {
 }
 
 impl ImageReference {
-    /// Splits a reference by the rules of distribution's `reference.ParseDockerRef`: the default registry is Docker Hub, the
-    /// default tag `latest`, and a digest replaces the tag.
+    /// Splits a reference by the rules of distribution's `reference.ParseDockerRef`: the default
+    /// registry is Docker Hub, the default tag `latest`, and a digest replaces the tag.
     pub fn new(text: &str) -> Self {
         // `docker://` names the transport in skopeo and podman and is not part of the reference.
         let mut reference = Self::as_written(text.trim().trim_start_matches("docker://"));
@@ -37,7 +37,8 @@ impl ImageReference {
         reference
     }
 
-    /// Splits a reference and adds the registry that a short one leaves out (distribution/reference, "normalize.go").
+    /// Splits a reference and adds the registry that a short one leaves out
+    /// (distribution/reference, "normalize.go").
     pub fn as_written(text: &str) -> Self {
         let (name, digest) = match text.split_once('@') {
             Some((name, digest)) => (name, Some(digest)),
@@ -50,7 +51,9 @@ impl ImageReference {
         };
         let (registry, repository) = match name.split_once('/') {
             // As Docker does: the first component is a registry only if it looks like a host.
-            Some((host, rest)) if host.contains(['.', ':']) || host == "localhost" => (host, rest.to_owned()),
+            Some((host, rest)) if host.contains(['.', ':']) || host == "localhost" => {
+                (host, rest.to_owned())
+            }
             Some(_) => ("docker.io", name.to_owned()),
             None => ("docker.io", format!("library/{name}")),
         };
@@ -73,27 +76,34 @@ impl ImageReference {
         version.unwrap_or("latest")
     }
 
-    /// Returns true for the host of a registry with its port, if it has one (distribution/reference, "regexp.go").
+    /// Returns true for the host of a registry with its port, if it has one
+    /// (distribution/reference, "regexp.go").
     pub fn is_host(text: &str) -> bool {
         let (host, port) = text.split_once(':').unzip();
         let is_label = |label: &str| {
             let ends = !label.is_empty() && !label.starts_with('-') && !label.ends_with('-');
-            ends && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+            ends && label
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
         };
-        let is_port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+        let is_port =
+            |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
         host.unwrap_or(text).split('.').all(is_label) && port.is_none_or(is_port)
     }
 
-    /// Returns true for a part of a repository: lower-case letters and digits, with `.`, `_`, `__` or dashes between them.
+    /// Returns true for a part of a repository: lower-case letters and digits, with `.`, `_`, `__`
+    /// or dashes between them.
     pub fn is_component(text: &str) -> bool {
         let is_alphanumeric = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
         let ends = text.starts_with(is_alphanumeric) && text.ends_with(is_alphanumeric);
         let mut separators = text.split(is_alphanumeric);
-        ends && separators
-            .all(|between| matches!(between, "" | "." | "_" | "__") || between.bytes().all(|byte| byte == b'-'))
+        ends && separators.all(|between| {
+            matches!(between, "" | "." | "_" | "__") || between.bytes().all(|byte| byte == b'-')
+        })
     }
 
-    /// Returns true for a tag: at most 128 letters, digits and `_`, with `.` and `-` after the first.
+    /// Returns true for a tag: at most 128 letters, digits and `_`, with `.` and `-` after the
+    /// first.
     pub fn is_tag(text: &str) -> bool {
         let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let first = text.starts_with(is_word);
@@ -106,7 +116,9 @@ impl fmt::Display for ImageReference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.registry, self.repository)?;
         self.tag.iter().try_for_each(|tag| write!(f, ":{tag}"))?;
-        self.digest.iter().try_for_each(|digest| write!(f, "@{digest}"))
+        self.digest
+            .iter()
+            .try_for_each(|digest| write!(f, "@{digest}"))
     }
 }
 
@@ -118,8 +130,16 @@ mod tests {
 
     #[rstest]
     #[case("quay.io/a/b:v1", "quay.io/a/b:v1", "quay.io/a/b:v1")]
-    #[case("quay.io/a/b@sha256:00", "quay.io/a/b@sha256:00", "quay.io/a/b@sha256:00")]
-    #[case("quay.io/a/b:v1@sha256:00", "quay.io/a/b:v1@sha256:00", "quay.io/a/b@sha256:00")]
+    #[case(
+        "quay.io/a/b@sha256:00",
+        "quay.io/a/b@sha256:00",
+        "quay.io/a/b@sha256:00"
+    )]
+    #[case(
+        "quay.io/a/b:v1@sha256:00",
+        "quay.io/a/b:v1@sha256:00",
+        "quay.io/a/b@sha256:00"
+    )]
     #[case("quay.io/a/b", "quay.io/a/b", "quay.io/a/b:latest")]
     #[case("localhost:5000/b", "localhost:5000/b", "localhost:5000/b:latest")]
     #[case("host:5000/b:v1", "host:5000/b:v1", "host:5000/b:v1")]
@@ -132,7 +152,10 @@ mod tests {
         #[case] complete: &str,
     ) {
         assert_eq!(ImageReference::as_written(text).to_string(), as_written);
-        assert_eq!(ImageReference::new(&format!(" docker://{text} ")).to_string(), complete);
+        assert_eq!(
+            ImageReference::new(&format!(" docker://{text} ")).to_string(),
+            complete
+        );
         assert_eq!(ImageReference::new(text).to_string(), complete);
     }
 

@@ -50,17 +50,21 @@ impl IndexedMeta {
     /// Returns the name of the Package that the Meta belongs to; empty for the global group.
     pub fn package_name(&self) -> &str {
         match (self.package.as_str(), self.schema.as_str()) {
-            // Only the Meta that defines a Package may leave the field out: its name is the Package.
+            // Only the Meta that defines a Package may leave the field out: its name is the
+            // Package.
             ("", "olm.package") => &self.name,
             (package, _) => package,
         }
     }
 
-    /// Returns the name of the Package that all Metas of a Shard belong to; `None` if they differ or if there are none.
+    /// Returns the name of the Package that all Metas of a Shard belong to; `None` if they differ
+    /// or if there are none.
     pub fn package_of_all(metas: &[Self]) -> Option<&str> {
         let (first, rest) = metas.split_first()?;
         let name = first.package_name();
-        rest.iter().all(|meta| meta.package_name() == name).then_some(name)
+        rest.iter()
+            .all(|meta| meta.package_name() == name)
+            .then_some(name)
     }
 }
 

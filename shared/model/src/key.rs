@@ -1,6 +1,8 @@
 use std::fmt;
 
-use crate::{CatalogName, DocumentCheck, Encoding, Facts, Garbage, Index, ObjectKey, Sha256, Snapshot};
+use crate::{
+    CatalogName, DocumentCheck, Encoding, Facts, Garbage, Index, ObjectKey, Sha256, Snapshot,
+};
 
 /// The key of a stored object. Every key is also a URL path below the mirror's root.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -111,12 +113,15 @@ impl Kind {
     pub const fn encoding(self) -> Encoding {
         match self {
             Self::All(encoding) => encoding,
-            Self::Package | Self::Snapshot | Self::Index | Self::Facts | Self::Garbage => Encoding::Zstd,
+            Self::Package | Self::Snapshot | Self::Index | Self::Facts | Self::Garbage => {
+                Encoding::Zstd
+            }
             Self::Blob => Encoding::Identity,
         }
     }
 
-    /// Returns the check of a document that can only be read as a whole; `None` for lines and blobs.
+    /// Returns the check of a document that can only be read as a whole; `None` for lines and
+    /// blobs.
     pub const fn document(self) -> Option<DocumentCheck> {
         match self {
             Self::Snapshot => Some(DocumentCheck::of::<Snapshot>()),
@@ -139,14 +144,17 @@ impl Key {
             ["catalogs", name, "status.json"] => Some(Self::Status(name.parse().ok()?)),
             ["catalogs", name, "notified.json"] => Some(Self::Notified(name.parse().ok()?)),
             [_, "sha256", _] => Kind::ALL.into_iter().find_map(|kind| {
-                let hash = path.strip_prefix(kind.folder())?.strip_suffix(kind.extension())?;
+                let hash = path
+                    .strip_prefix(kind.folder())?
+                    .strip_suffix(kind.extension())?;
                 Some(Self::Object(kind, hash.parse().ok()?))
             }),
             _ => None,
         }
     }
 
-    /// Returns the catalog that a mutable document belongs to; `None` for documents and objects that catalogs share.
+    /// Returns the catalog that a mutable document belongs to; `None` for documents and objects
+    /// that catalogs share.
     pub const fn catalog(&self) -> Option<&CatalogName> {
         match self {
             Self::Catalogs | Self::Gc | Self::Object(..) => None,
@@ -170,7 +178,8 @@ impl Key {
     /// Returns the caching rule for clients and CDNs.
     pub const fn cache_policy(&self) -> CachePolicy {
         match self {
-            // A minute bounds the delay of a publication, and lets a CDN answer all other requests for a pointer.
+            // A minute bounds the delay of a publication, and lets a CDN answer all other requests
+            // for a pointer.
             Self::Catalogs | Self::Current(_) => CachePolicy::Pointer,
             Self::Status(_) | Self::Notified(_) | Self::Gc => CachePolicy::NoStore,
             Self::Object(..) => CachePolicy::Immutable,
@@ -244,7 +253,11 @@ mod tests {
     fn only_keys_with_a_hash_are_cached_for_ever() {
         for key in every_key() {
             let has_hash = key.to_string().contains(&Sha256::of(b"").to_string());
-            assert_eq!(key.cache_policy() == CachePolicy::Immutable, has_hash, "{key}");
+            assert_eq!(
+                key.cache_policy() == CachePolicy::Immutable,
+                has_hash,
+                "{key}"
+            );
             assert_eq!(key.is_immutable(), has_hash, "{key}");
         }
     }

@@ -19,10 +19,16 @@ mod status;
 pub mod text;
 
 pub use catalogs::Catalogs;
-pub use current::{Availability, Current, PREVIOUS_MAX, Previous, Publication, Rfc3339, RolledBack, Signature};
+pub use current::{
+    Availability, Current, PREVIOUS_MAX, Previous, Publication, Rfc3339, RolledBack, Signature,
+};
 pub use document::{Document, DocumentCheck, DocumentError, FORMAT_VERSION, StoredDocument};
-pub use encoding::{DOCUMENT_WINDOW_LOG, Encoding, ZSTD_WINDOW_LOG_MAX, decode_zstd, decode_zstd_to};
-pub use facts::{Facts, FindingSeverity, PackageFindings, SearchPackage, ValidationCounts, ValidationFinding};
+pub use encoding::{
+    DOCUMENT_WINDOW_LOG, Encoding, ZSTD_WINDOW_LOG_MAX, decode_zstd, decode_zstd_to,
+};
+pub use facts::{
+    Facts, FindingSeverity, PackageFindings, SearchPackage, ValidationCounts, ValidationFinding,
+};
 pub use gc::{Garbage, GcPhase, GcState, ObjectKey};
 pub use hash::{Hasher, ParseSha256Error, Sha256};
 pub use image_reference::ImageReference;
@@ -32,5 +38,9 @@ pub use name::{CatalogName, CatalogNameError};
 pub use notified::{Notified, PublicationId};
 pub use object::{Content, ManifestEntry, ObjectDigest, ObjectRef};
 pub use snapshot::{AllFormats, CatalogImage, RENDER_VERSION, ShardRef, Snapshot};
-pub use source_ref::{AttachedSignature, INPUTS_MAX, ImageSignatures, SignedBy, SourceInput, SourceRef, Verified};
-pub use status::{EmptyLayers, OpenPulls, Outcome, PullInputs, RejectedRevision, RejectionKind, Status};
+pub use source_ref::{
+    AttachedSignature, INPUTS_MAX, ImageSignatures, SignedBy, SourceInput, SourceRef, Verified,
+};
+pub use status::{
+    EmptyLayers, OpenPulls, Outcome, PullInputs, RejectedRevision, RejectionKind, Status,
+};

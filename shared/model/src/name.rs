@@ -40,7 +40,9 @@ impl FromStr for CatalogName {
             Ok(Self(text.to_owned()))
         } else {
             // Cut: the text may come from a request, and errors are logged.
-            Err(CatalogNameError(text.chars().take(Self::MAX_LEN + 1).collect()))
+            Err(CatalogNameError(
+                text.chars().take(Self::MAX_LEN + 1).collect(),
+            ))
         }
     }
 }
@@ -58,11 +60,21 @@ mod tests {
 
     #[test]
     fn name_is_accepted_only_if_it_is_a_dns_subdomain() {
-        for good in ["a", "operatorhubio", "v4.20", "a-b.c-d", "0", &"a".repeat(253)] {
+        for good in [
+            "a",
+            "operatorhubio",
+            "v4.20",
+            "a-b.c-d",
+            "0",
+            &"a".repeat(253),
+        ] {
             assert!(good.parse::<CatalogName>().is_ok(), "{good}");
         }
         let long = "a".repeat(254);
-        for bad in "A,a_b,-a,a-,a..b,.,..,a/b,a.,.a,ä,a b,".split(',').chain([&*long]) {
+        for bad in "A,a_b,-a,a-,a..b,.,..,a/b,a.,.a,ä,a b,"
+            .split(',')
+            .chain([&*long])
+        {
             assert!(bad.parse::<CatalogName>().is_err(), "{bad}");
         }
     }

@@ -4,11 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Current, Document, Previous, Sha256};
 
-/// `notified.json`: the last publication that each receiver of change events has acknowledged. An event is still to be
-/// sent wherever it differs from `current.json`.
+/// `notified.json`: the last publication that each receiver of change events has acknowledged. An
+/// event is still to be sent wherever it differs from `current.json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notified {
-    /// Last publication by the configured name of the receiver; `None` for a receiver that was added before the first one.
+    /// Last publication by the configured name of the receiver; `None` for a receiver that was
+    /// added before the first one.
     pub receivers: BTreeMap<String, Option<PublicationId>>,
 }
 

@@ -20,7 +20,8 @@ pub struct Content {
     pub size: u64,
 }
 
-/// A reference to an immutable object from a mutable document: `{"key": "snapshots/sha256/<hex>.json.zst", "size": 1234}`.
+/// A reference to an immutable object from a mutable document:
+/// `{"key": "snapshots/sha256/<hex>.json.zst", "size": 1234}`.
 ///
 /// The path is written out so that curl and a static file server can follow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

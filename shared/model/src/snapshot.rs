@@ -2,7 +2,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Content, Document, Encoding, Kind, ManifestEntry, ObjectDigest, ObjectRef, Sha256, StoredDocument};
+use crate::{
+    Content, Document, Encoding, Kind, ManifestEntry, ObjectDigest, ObjectRef, Sha256,
+    StoredDocument,
+};
 
 /// Version of the canonical form. It grows when the same FBC would give other bytes.
 pub const RENDER_VERSION: u32 = 1;
@@ -23,8 +26,8 @@ pub struct Snapshot {
     pub all: AllFormats,
     /// Hash and size of the index of all Metas.
     pub index: ObjectDigest,
-    /// Facts about the Packages by their kind: `findings` of the validation, unless the catalog is not validated, and texts for
-    /// `search`. Another program may record other kinds.
+    /// Facts about the Packages by their kind: `findings` of the validation, unless the catalog is
+    /// not validated, and texts for `search`. Another program may record other kinds.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: BTreeMap<String, ObjectDigest>,
     /// The Metas that belong to no Package, if there are any. Their lines come first in `all.json`.
@@ -64,7 +67,8 @@ pub struct ShardRef {
     pub metas: u64,
 }
 
-/// The catalog as a container image for several platforms. All its parts are stored as blobs under their digests.
+/// The catalog as a container image for several platforms. All its parts are stored as blobs under
+/// their digests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CatalogImage {
@@ -89,7 +93,8 @@ impl StoredDocument for Snapshot {
     const KIND: Kind = Kind::Snapshot;
     // 32 MiB: far above a Snapshot of 100,000 packages, far below the smallest machine.
     const MAX_BYTES: u64 = 32 << 20;
-    // Every copy of a mirror moves one for each publication: a tenth smaller than at 12, and no larger than at 19.
+    // Every copy of a mirror moves one for each publication: a tenth smaller than at 12, and no
+    // larger than at 19.
     const LEVEL: i32 = 15;
 }
 
@@ -101,29 +106,36 @@ impl Snapshot {
 
     /// Returns the Shard of a Package.
     pub fn package(&self, name: &str) -> Option<&ShardRef> {
-        let at = self.packages.binary_search_by(|shard| shard.name.as_str().cmp(name));
+        let at = self
+            .packages
+            .binary_search_by(|shard| shard.name.as_str().cmp(name));
         self.packages.get(at.ok()?)
     }
 
     /// Returns the facts of one kind, if they were recorded.
     pub fn facts(&self, kind: &str) -> Option<ObjectRef> {
-        self.facts.get(kind).map(|facts| facts.with_kind(Kind::Facts))
+        self.facts
+            .get(kind)
+            .map(|facts| facts.with_kind(Kind::Facts))
     }
 
-    /// Returns true if it does not contradict itself: its numbers are the sums of those of its Shards, and these have the names
-    /// that readers search for.
+    /// Returns true if it does not contradict itself: its numbers are the sums of those of its
+    /// Shards, and these have the names that readers search for.
     pub fn is_consistent(&self) -> bool {
         // In byte order, each name once.
         let sorted = self.packages.is_sorted_by(|a, b| a.name < b.name);
         let groups = self.global.iter().all(|global| global.name.is_empty())
-            && self.packages.first().is_none_or(|first| !first.name.is_empty());
+            && self
+                .packages
+                .first()
+                .is_none_or(|first| !first.name.is_empty());
         let sum = |of: fn(&ShardRef) -> u64| self.shards().map(of).fold(0, u64::saturating_add);
         let (size, metas) = (sum(|shard| shard.lines.size), sum(|shard| shard.metas));
         sorted && groups && (size, metas) == (self.size, self.metas)
     }
 
-    /// Returns every object that the Snapshot names, each key once: Shards in their order, the image's blobs, the index,
-    /// the facts, the encodings of `all.json`.
+    /// Returns every object that the Snapshot names, each key once: Shards in their order, the
+    /// image's blobs, the index, the facts, the encodings of `all.json`.
     pub fn objects(&self) -> Vec<ManifestEntry> {
         let shards = self.shards().map(|shard| ManifestEntry {
             object: shard.stored.with_kind(Kind::Package),
@@ -131,9 +143,17 @@ impl Snapshot {
         });
         let blobs = self.image.iter().flat_map(CatalogImage::blobs);
         let blobs = blobs.map(|blob| blob.with_kind(Kind::Blob));
-        let facts = self.facts.values().map(|facts| facts.with_kind(Kind::Facts));
-        let others = blobs.chain([self.index.with_kind(Kind::Index)]).chain(facts);
-        let others = others.map(|object| ManifestEntry { object, content: None });
+        let facts = self
+            .facts
+            .values()
+            .map(|facts| facts.with_kind(Kind::Facts));
+        let others = blobs
+            .chain([self.index.with_kind(Kind::Index)])
+            .chain(facts);
+        let others = others.map(|object| ManifestEntry {
+            object,
+            content: None,
+        });
         let all = Content {
             sha256: self.content_hash,
             size: self.size,
@@ -154,7 +174,9 @@ impl CatalogImage {
     /// Returns all parts: the layer, the manifests, the configurations, the image index.
     pub fn blobs(&self) -> impl Iterator<Item = ObjectDigest> {
         let documents = self.manifests.iter().chain(&self.configs).copied();
-        std::iter::once(self.layer).chain(documents).chain([self.index])
+        std::iter::once(self.layer)
+            .chain(documents)
+            .chain([self.index])
     }
 }
 
@@ -199,7 +221,9 @@ pub(crate) mod tests {
                 .map(|kind| (kind.to_owned(), digest(kind)))
                 .into(),
             global: Some(shard("", "global")),
-            packages: ["a", "a-b", "a.b", "b"].map(|name| shard(name, "same")).into(),
+            packages: ["a", "a-b", "a.b", "b"]
+                .map(|name| shard(name, "same"))
+                .into(),
             image: Some(CatalogImage {
                 index: digest("image"),
                 manifests: vec![digest("manifest")],
@@ -240,7 +264,10 @@ pub(crate) mod tests {
     #[test]
     fn objects_lists_each_key_once() {
         let objects = snapshot().objects();
-        let kinds: Vec<String> = objects.iter().map(|entry| format!("{:?}", entry.object.kind)).collect();
+        let kinds: Vec<String> = objects
+            .iter()
+            .map(|entry| format!("{:?}", entry.object.kind))
+            .collect();
         let expected = "Package Package Blob Blob Blob Blob Index Facts Facts All(Zstd) All(Gzip)";
         assert_eq!(kinds.join(" "), expected);
         let global = Key::Object(Kind::Package, Sha256::of(b"zstd global"));

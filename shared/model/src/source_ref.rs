@@ -5,15 +5,16 @@ use crate::{CatalogName, ObjectRef, PREVIOUS_MAX, Sha256};
 /// Maximum number of published inputs of a composed catalog.
 pub const INPUTS_MAX: usize = 64;
 
-/// Maximum number of earlier publications, or of inputs, in a document that is read. Sixteen times the earlier publications that
-/// this version writes, so that a later one may remember more. Readers copy and compare the list for every request, and 150,000
-/// of them cost seconds each.
+/// Maximum number of earlier publications, or of inputs, in a document that is read. Sixteen times
+/// the earlier publications that this version writes, so that a later one may remember more.
+/// Readers copy and compare the list for every request, and 150,000 of them cost seconds each.
 pub(crate) const LIST_READ_MAX: usize = 16 * PREVIOUS_MAX;
 
 /// The source of a catalog and its last known revision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceRef {
-    /// The source as it is configured: `quay.io/operatorhubio/catalog:latest`, `oci:DIR`, `dir:PATH`.
+    /// The source as it is configured: `quay.io/operatorhubio/catalog:latest`, `oci:DIR`,
+    /// `dir:PATH`.
     #[serde(rename = "ref")]
     pub reference: String,
     /// The source's own version, compared for equality: for an image its digest.
@@ -21,8 +22,13 @@ pub struct SourceRef {
     /// The signatures of the image, if the catalog has a policy that asks for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<Verified>,
-    /// Published states that a composed catalog was made of, at most [`INPUTS_MAX`]. Empty for any other catalog.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "read_short_list")]
+    /// Published states that a composed catalog was made of, at most [`INPUTS_MAX`]. Empty for any
+    /// other catalog.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "read_short_list"
+    )]
     pub inputs: Vec<SourceInput>,
 }
 

@@ -6,18 +6,19 @@ use strum::{IntoStaticStr, VariantArray};
 
 use crate::{Document, Sha256, ValidationCounts, current::Rfc3339};
 
-/// `status.json`: the last poll of a catalog, for people and monitors. Nothing but the saving of work depends on it.
+/// `status.json`: the last poll of a catalog, for people and monitors. Nothing but the saving of
+/// work depends on it.
 ///
-/// A poll that differs from the one before only in its times writes it at most once an hour. So a time in it may be an hour
-/// old while polls go on; the metrics have the exact times.
+/// A poll that differs from the one before only in its times writes it at most once an hour. So a
+/// time in it may be an hour old while polls go on; the metrics have the exact times.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Status {
     /// Source as it is configured, without secrets.
     pub source: String,
-    /// Time at which the last poll ended, up to an hour too early. Older than the catalog's interval and an hour: polls
-    /// have stopped.
+    /// Time at which the last poll ended, up to an hour too early. Older than the catalog's
+    /// interval and an hour: polls have stopped.
     #[serde(with = "As::<Rfc3339>")]
     pub last_poll: SystemTime,
     /// Outcome of the last poll, sync or import.
@@ -27,12 +28,14 @@ pub struct Status {
     pub last_success: Option<SystemTime>,
     /// Error of the last poll with its causes, without secrets.
     pub error: Option<String>,
-    /// Number of polls that failed since the last success: exact up to 16, after that a lower bound.
+    /// Number of polls that failed since the last success: exact up to 16, after that a lower
+    /// bound.
     #[serde(default)]
     pub failures: u64,
     /// Duration of the last poll, in milliseconds.
     pub duration_ms: u64,
-    /// Duration of the last poll that pulled an image, in milliseconds: an estimate for the next pull.
+    /// Duration of the last poll that pulled an image, in milliseconds: an estimate for the next
+    /// pull.
     pub pull_ms: Option<u64>,
     /// Number of bytes received from the source.
     pub bytes_pulled: u64,
@@ -49,13 +52,18 @@ pub struct Status {
 }
 
 impl Status {
-    /// Returns the status of a catalog whose poll, sync or import has ended now. Everything else is empty or zero.
+    /// Returns the status of a catalog whose poll, sync or import has ended now. Everything else is
+    /// empty or zero.
     pub const fn new(source: String, outcome: Outcome, now: SystemTime) -> Self {
         Self {
             source,
             last_poll: now,
             outcome,
-            last_success: if outcome.is_success() { Some(now) } else { None },
+            last_success: if outcome.is_success() {
+                Some(now)
+            } else {
+                None
+            },
             error: None,
             failures: 0,
             duration_ms: 0,
@@ -69,12 +77,15 @@ impl Status {
         }
     }
 
-    /// Counts a failure after those in `before`, and takes from there what this poll has not found out.
+    /// Counts a failure after those in `before`, and takes from there what this poll has not found
+    /// out.
     #[must_use]
     pub fn after(mut self, before: Option<&Self>) -> Self {
         if !self.outcome.is_success() {
             self.failures = before.map_or(0, |before| before.failures).saturating_add(1);
-            self.last_success = self.last_success.max(before.and_then(|before| before.last_success));
+            self.last_success = self
+                .last_success
+                .max(before.and_then(|before| before.last_success));
         }
         let Some(before) = before.cloned() else {
             return self;
@@ -91,25 +102,35 @@ impl Status {
 
     /// Forgets the failures of a revision that was published.
     pub fn forget(&mut self, revision: &str) {
-        self.open_pulls.take_if(|open| open.inputs.revision == revision);
-        self.rejected.take_if(|rejected| rejected.inputs.revision == revision);
+        self.open_pulls
+            .take_if(|open| open.inputs.revision == revision);
+        self.rejected
+            .take_if(|rejected| rejected.inputs.revision == revision);
     }
 
     /// Returns the processes whose pull of a revision began and did not end.
     pub fn pulling(&self, inputs: &PullInputs) -> impl Iterator<Item = &String> {
-        let open = self.open_pulls.as_ref().filter(|open| open.inputs == *inputs);
+        let open = self
+            .open_pulls
+            .as_ref()
+            .filter(|open| open.inputs == *inputs);
         open.into_iter().flat_map(|open| &open.processes)
     }
 
     /// Removes the pull of a process, which has ended.
     pub fn end_pull(&mut self, inputs: &PullInputs, process: &str) {
-        if let Some(open) = self.open_pulls.as_mut().filter(|open| open.inputs == *inputs) {
+        if let Some(open) = self
+            .open_pulls
+            .as_mut()
+            .filter(|open| open.inputs == *inputs)
+        {
             open.processes.remove(process);
         }
         self.open_pulls.take_if(|open| open.processes.is_empty());
     }
 
-    /// Returns true if the first poll of the catalog has not ended: it is running, or its process died.
+    /// Returns true if the first poll of the catalog has not ended: it is running, or its process
+    /// died.
     pub const fn is_first_poll(&self) -> bool {
         self.failures == 0 && !self.outcome.is_success()
     }
@@ -138,14 +159,16 @@ pub struct OpenPulls {
     pub processes: BTreeSet<String>,
 }
 
-/// Revision that cannot be published. It is not pulled again while the inputs and the published state are the same.
+/// Revision that cannot be published. It is not pulled again while the inputs and the published
+/// state are the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RejectedRevision {
     /// Revision that was pulled.
     #[serde(flatten)]
     pub inputs: PullInputs,
-    /// Snapshot that was published then; `None` if there was none. A suspicious result is one compared with it.
+    /// Snapshot that was published then; `None` if there was none. A suspicious result is one
+    /// compared with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<Sha256>,
     /// Outcome of the poll, failed or refused.
@@ -170,7 +193,18 @@ pub enum RejectionKind {
 
 /// Outcome of a poll, rollback, sync or import.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    IntoStaticStr,
+    VariantArray,
 )]
 #[serde(rename_all = "camelCase")]
 #[strum(serialize_all = "snake_case")]
@@ -193,7 +227,10 @@ impl Outcome {
 
     /// True if the mirror is up to date afterwards.
     pub const fn is_success(self) -> bool {
-        matches!(self, Self::Unchanged | Self::SourceDigestUpdated | Self::Published)
+        matches!(
+            self,
+            Self::Unchanged | Self::SourceDigestUpdated | Self::Published
+        )
     }
 
     /// Returns the word for tables, logs and metrics.
@@ -206,8 +243,8 @@ impl Document for Status {
     const NAME: &'static str = "status.json";
 }
 
-/// Layers of the catalog's image that are known to hold no file of the FBC, so that they are not fetched again. They may hold
-/// files below another root.
+/// Layers of the catalog's image that are known to hold no file of the FBC, so that they are not
+/// fetched again. They may hold files below another root.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EmptyLayers {
@@ -221,6 +258,10 @@ impl EmptyLayers {
     /// Returns the layers that need not be fetched for files below `root`.
     pub fn below(&self, root: &str) -> &BTreeSet<String> {
         static NONE: BTreeSet<String> = BTreeSet::new();
-        if self.root == root { &self.empty } else { &NONE }
+        if self.root == root {
+            &self.empty
+        } else {
+            &NONE
+        }
     }
 }

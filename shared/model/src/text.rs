@@ -1,4 +1,5 @@
-//! Texts for errors and logs: an error with its causes, and foreign texts, which another party chose.
+//! Texts for errors and logs: an error with its causes, and foreign texts, which another party
+//! chose.
 
 use std::error::Error;
 
@@ -21,7 +22,8 @@ pub fn chain(error: &dyn Error) -> String {
     without_numbers(&text)
 }
 
-/// Removes the numbers that the standard library adds to errors of the system, such as ` (os error 2)`.
+/// Removes the numbers that the standard library adds to errors of the system, such as
+/// ` (os error 2)`.
 fn without_numbers(text: &str) -> String {
     let mut parts = text.split(" (os error ");
     let first = parts.next().unwrap_or_default().to_owned();
@@ -30,10 +32,12 @@ fn without_numbers(text: &str) -> String {
     })
 }
 
-/// Least similarity of a name that is suggested, from 0 to 1: one that lacks a letter or has two of them swapped.
+/// Least similarity of a name that is suggested, from 0 to 1: one that lacks a letter or has two of
+/// them swapped.
 const SIMILAR: f64 = 0.9;
 
-/// Returns a question for the known name that is most similar to an unknown one, to be added to an error. Empty if none is similar.
+/// Returns a question for the known name that is most similar to an unknown one, to be added to an
+/// error. Empty if none is similar.
 ///
 /// ```
 /// use catalog_mirror_model::text::did_you_mean;
@@ -50,7 +54,8 @@ pub fn did_you_mean<'a>(unknown: &str, known: impl IntoIterator<Item = &'a str>)
     best.map_or_else(String::new, |(_, name)| format!(" (did you mean {name}?)"))
 }
 
-/// Returns an error of a YAML parser in the words of YAML: it says the kind to write, and the kind that is there.
+/// Returns an error of a YAML parser in the words of YAML: it says the kind to write, and the kind
+/// that is there.
 ///
 /// ```
 /// use catalog_mirror_model::text::yaml_error;
@@ -91,12 +96,14 @@ fn yaml_kind(kind: &str) -> Option<&'static str> {
 /// First line of a certificate in PEM (RFC 7468, section 5), without its end.
 pub const PEM_BEGIN: &str = "-----BEGIN CERTIFICATE-----";
 
-/// Returns the certificates of a PEM file, each with what stands in front of the next one. They are split before they are parsed, so
-/// that one that is cut off does not hide the next one.
+/// Returns the certificates of a PEM file, each with what stands in front of the next one. They are
+/// split before they are parsed, so that one that is cut off does not hide the next one.
 pub fn pem_certificates(file: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(file);
     let certificates = text.split(PEM_BEGIN).skip(1);
-    certificates.map(|rest| [PEM_BEGIN, rest].concat()).collect()
+    certificates
+        .map(|rest| [PEM_BEGIN, rest].concat())
+        .collect()
 }
 
 /// Returns a PEM section with this label (RFC 7468, section 2: lines have 64 characters).
@@ -112,12 +119,14 @@ pub fn pem(label: &str, der: &[u8]) -> String {
 /// The most that is kept of an error: enough for what is wrong with five files.
 const MOST_CHARS: usize = 4000;
 
-/// An error and its causes to be kept, on one line of bounded length, as they may repeat foreign texts.
+/// An error and its causes to be kept, on one line of bounded length, as they may repeat foreign
+/// texts.
 pub fn error_line(error: &dyn Error) -> String {
     line(&chain(error), MOST_CHARS)
 }
 
-/// A foreign text on one line of at most so many characters and an ellipsis, with everything escaped that is unprintable.
+/// A foreign text on one line of at most so many characters and an ellipsis, with everything
+/// escaped that is unprintable.
 pub fn line(text: &str, most_chars: usize) -> String {
     let mut line = String::new();
     for (at, c) in text.chars().enumerate() {
@@ -203,7 +212,10 @@ mod tests {
         assert_eq!(chain(&Door(no_key())), "cannot open the door: no key");
         assert_eq!(chain(&ChattyDoor(no_key())), "cannot open the door: no key");
         let missing = io::Error::from_raw_os_error(2);
-        assert_eq!(chain(&Door(missing)), "cannot open the door: No such file or directory");
+        assert_eq!(
+            chain(&Door(missing)),
+            "cannot open the door: No such file or directory"
+        );
     }
 
     #[test]

@@ -6,13 +6,13 @@ use model::{CatalogName, Current, PublicationId, SourceRef};
 use publish::ChangedPackages;
 use serde::Serialize;
 
-/// One change of one catalog, as a CloudEvent in structured JSON (CloudEvents 1.0, section 2, and its JSON event
-/// format, section 3).
+/// One change of one catalog, as a CloudEvent in structured JSON (CloudEvents 1.0, section 2, and
+/// its JSON event format, section 3).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Event {
     specversion: &'static str,
-    /// Identifier, equal for all attempts of all senders, so that a receiver can detect a repeat. Contains no `.`, as
-    /// Standard Webhooks requires.
+    /// Identifier, equal for all attempts of all senders, so that a receiver can detect a repeat.
+    /// Contains no `.`, as Standard Webhooks requires.
     pub id: String,
     /// URI reference of the mirror, [`NotifierSettings::source`](crate::NotifierSettings::source).
     pub source: String,
@@ -48,7 +48,8 @@ pub struct EventData {
 }
 
 impl Event {
-    /// Value of `type` in every event. A change that breaks receivers gets a new version at its end.
+    /// Value of `type` in every event. A change that breaks receivers gets a new version at its
+    /// end.
     pub const TYPE: &'static str = "io.github.catalog-mirror.catalog.published.v1";
 
     /// Media type of [`Event::to_json`] (CloudEvents 1.0, JSON event format, section 3).
@@ -91,13 +92,15 @@ impl Event {
     }
 }
 
-/// Returns the identifier of an event. A catalog's name has no `_`, so different catalogs have different identifiers. The
-/// content hash is needed because a catalog that was removed starts again with the same serials.
+/// Returns the identifier of an event. A catalog's name has no `_`, so different catalogs have
+/// different identifiers. The content hash is needed because a catalog that was removed starts
+/// again with the same serials.
 fn id(catalog: &CatalogName, previous: Option<PublicationId>, published: PublicationId) -> String {
     let catalog = catalog.as_str().replace('.', "_");
     let from = previous.map_or(0, |previous| previous.serial);
     let hash = published.content_hash.to_string();
-    // Receivers that missed different publications get different events, so the old serial is part of the identifier.
+    // Receivers that missed different publications get different events, so the old serial is part
+    // of the identifier.
     format!("{catalog}:{from}:{}:{}", published.serial, &hash[..16])
 }
 
@@ -112,8 +115,8 @@ pub trait Receiver: Debug + Send + Sync {
         true
     }
 
-    /// Sends one event once and returns when the receiver has acknowledged it. The caller repeats and limits the time, so
-    /// dropping the future must be harmless.
+    /// Sends one event once and returns when the receiver has acknowledged it. The caller repeats
+    /// and limits the time, so dropping the future must be harmless.
     ///
     /// # Errors
     /// [`SendError`], whose variant decides about further attempts.
@@ -123,7 +126,8 @@ pub trait Receiver: Debug + Send + Sync {
 /// The reason for which an event was not acknowledged.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
-    /// A failure of the network or a busy server. The event is sent again a few times now, then after the next poll.
+    /// A failure of the network or a busy server. The event is sent again a few times now, then
+    /// after the next poll.
     #[error("the receiver cannot be reached or cannot take it now")]
     Temporary {
         /// Wait that the receiver asked for.
@@ -131,7 +135,8 @@ pub enum SendError {
         /// The underlying error, which the chain prints after this one.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// A failure that needs a change of credentials, URL or secret. The event is sent again after the next poll.
+    /// A failure that needs a change of credentials, URL or secret. The event is sent again after
+    /// the next poll.
     #[error("the receiver refuses it")]
     Refused(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The receiver will never take it. The event is dropped.
@@ -148,6 +153,9 @@ impl SendError {
     /// Creates a temporary failure without a wait.
     pub fn temporary(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         let (retry_after, source) = (None, source.into());
-        Self::Temporary { retry_after, source }
+        Self::Temporary {
+            retry_after,
+            source,
+        }
     }
 }

@@ -35,7 +35,8 @@ const ATTEMPT_MAX: Duration = Duration::from_secs(15);
 pub struct NotifierSettings {
     /// The `source` of every event, a URI reference of this mirror. Default: `/catalogs`.
     pub source: String,
-    /// Maximum time for all attempts before the next poll. Default: 30 s, because the command waits for it.
+    /// Maximum time for all attempts before the next poll. Default: 30 s, because the command waits
+    /// for it.
     pub total: Duration,
     /// Counters of the events. Default: some that are on no page.
     pub metrics: NotifyMetrics,
@@ -70,7 +71,8 @@ struct LimitedReceiver {
 /// State of the deliveries of one catalog.
 #[derive(Debug, Default)]
 struct CatalogQueue {
-    /// Publication that all receivers have acknowledged. While it is the current one, nothing is left to send.
+    /// Publication that all receivers have acknowledged. While it is the current one, nothing is
+    /// left to send.
     last_delivered: Mutex<Option<PublicationId>>,
     /// Number of requests to send the outstanding events.
     requests: AtomicU64,
@@ -80,7 +82,11 @@ struct CatalogQueue {
 
 impl Notifier {
     /// Creates a notifier for the catalogs in `store`.
-    pub fn new(store: Arc<dyn Store>, receivers: Vec<Box<dyn Receiver>>, settings: NotifierSettings) -> Self {
+    pub fn new(
+        store: Arc<dyn Store>,
+        receivers: Vec<Box<dyn Receiver>>,
+        settings: NotifierSettings,
+    ) -> Self {
         let limited = |receiver| LimitedReceiver {
             receiver,
             permits: Semaphore::new(SIDE_BY_SIDE),
@@ -93,20 +99,24 @@ impl Notifier {
         }
     }
 
-    /// Stores the first cursors of new receivers. Call it before the first polls: from then on no publication is missed,
-    /// even if the program dies right after its commit. Failures are logged.
+    /// Stores the first cursors of new receivers. Call it before the first polls: from then on no
+    /// publication is missed, even if the program dies right after its commit. Failures are logged.
     pub async fn register_receivers(&self, catalogs: &[CatalogName]) {
         // Boxed, because the compiler cannot tell that a stream of borrowing futures is `Send`.
         stream::iter(catalogs)
-            .for_each_concurrent(CONCURRENT_READS, |catalog| self.add_receivers(catalog).boxed())
+            .for_each_concurrent(CONCURRENT_READS, |catalog| {
+                self.add_receivers(catalog).boxed()
+            })
             .await;
     }
 
-    /// Sends the outstanding events of the catalog in `report`, whatever its outcome. Returns when every receiver has
-    /// acknowledged them or the time is over. Reads nothing from the store if all receivers are known to be up to date.
-    /// Failures are logged and counted; the events are sent again after the next poll.
+    /// Sends the outstanding events of the catalog in `report`, whatever its outcome. Returns when
+    /// every receiver has acknowledged them or the time is over. Reads nothing from the store if
+    /// all receivers are known to be up to date. Failures are logged and counted; the events are
+    /// sent again after the next poll.
     ///
-    /// Returns at once if another call is working on the same catalog. That call then reads the two documents once more.
+    /// Returns at once if another call is working on the same catalog. That call then reads the two
+    /// documents once more.
     pub async fn after(&self, report: &Report) {
         if let Some(start) = self.start(report) {
             self.run(&report.catalog, start).await;
@@ -124,7 +134,10 @@ impl Notifier {
     /// Returns the serial before which new receivers start; `None` if all receivers are up to date.
     fn start(&self, report: &Report) -> Option<u64> {
         let (serial, content_hash) = (report.serial?, report.content_hash?);
-        let published = PublicationId { serial, content_hash };
+        let published = PublicationId {
+            serial,
+            content_hash,
+        };
         self.receivers_of(&report.catalog).next()?;
         // An unchanged poll, the usual one, then costs no read of the store.
         let queue = self.queue(&report.catalog);
@@ -140,11 +153,15 @@ impl Notifier {
     async fn run(&self, catalog: &CatalogName, start: u64) {
         let queue = self.queue(catalog);
         queue.requests.fetch_add(1, Ordering::SeqCst);
-        // A request that arrives while another task is busy is seen by that task, after it has let go of the lock.
+        // A request that arrives while another task is busy is seen by that task, after it has let
+        // go of the lock.
         while let Ok(busy) = queue.busy.try_lock() {
             let requests = queue.requests.load(Ordering::SeqCst);
             let delivered = self.deliver(catalog, start).await.unwrap_or_else(|error| {
-                tracing::warn!(error = chain(&error), "cannot read the cursors of the receivers");
+                tracing::warn!(
+                    error = chain(&error),
+                    "cannot read the cursors of the receivers"
+                );
                 None
             });
             *queue.last_delivered.lock() = delivered;
@@ -155,19 +172,30 @@ impl Notifier {
         }
     }
 
-    /// Sends all outstanding events of a catalog. Returns the publication that all receivers have acknowledged, or `None`
-    /// if some have not.
-    async fn deliver(&self, catalog: &CatalogName, start: u64) -> Result<Option<PublicationId>, ReadError> {
+    /// Sends all outstanding events of a catalog. Returns the publication that all receivers have
+    /// acknowledged, or `None` if some have not.
+    async fn deliver(
+        &self,
+        catalog: &CatalogName,
+        start: u64,
+    ) -> Result<Option<PublicationId>, ReadError> {
         let mut outbox = Outbox::open(&*self.store, catalog).await?;
         let Some(current) = outbox.current.clone() else {
             return Ok(None);
         };
         let published = PublicationId::from(&current);
-        // Before the first send: a receiver that is down now, and a process that dies, must find the cursor later.
-        outbox.add_receivers(&self.names_for(catalog), start).await?;
+        // Before the first send: a receiver that is down now, and a process that dies, must find
+        // the cursor later.
+        outbox
+            .add_receivers(&self.names_for(catalog), start)
+            .await?;
         let mut due = Vec::new();
         for limited in self.receivers_of(catalog) {
-            let cursor = outbox.cursors.get(limited.receiver.name()).copied().flatten();
+            let cursor = outbox
+                .cursors
+                .get(limited.receiver.name())
+                .copied()
+                .flatten();
             if cursor != Some(published) {
                 let packages = outbox.changes(cursor, &current).await?;
                 let event = Event::new(&self.settings.source, catalog, cursor, &current, packages);
@@ -181,8 +209,8 @@ impl Notifier {
         Ok(all_delivered.then_some(published))
     }
 
-    /// Sends an event to one receiver and moves its cursor past one that was delivered or is dropped. Returns true if the cursor
-    /// was moved.
+    /// Sends an event to one receiver and moves its cursor past one that was delivered or is
+    /// dropped. Returns true if the cursor was moved.
     async fn bring_up_to_date(&self, limited: &LimitedReceiver, event: &Event) -> bool {
         let sent = self.attempts(limited, event).await;
         let (receiver, id, data) = (limited.receiver.name(), &event.id, &event.data);
@@ -204,7 +232,14 @@ impl Notifier {
                 return false;
             }
         }
-        let moved = advance(&*self.store, &data.catalog, receiver, data.previous, data.published).await;
+        let moved = advance(
+            &*self.store,
+            &data.catalog,
+            receiver,
+            data.previous,
+            data.published,
+        )
+        .await;
         if let Err(error) = &moved {
             let error = chain(error);
             tracing::warn!(
@@ -225,10 +260,15 @@ impl Notifier {
             total: self.settings.total,
         });
         loop {
-            // An attempt that would outlive the total time is cut off, because a command waits for its end.
+            // An attempt that would outlive the total time is cut off, because a command waits for
+            // its end.
             let end = waits.deadline.min(Instant::now() + ATTEMPT_MAX);
             let sending = async {
-                let _permit = limited.permits.acquire().await.expect("the semaphore is never closed");
+                let _permit = limited
+                    .permits
+                    .acquire()
+                    .await
+                    .expect("the semaphore is never closed");
                 limited.receiver.send(event).await
             };
             let sent = timeout_at(end, sending).await;
@@ -261,7 +301,9 @@ impl Notifier {
     }
 
     fn receivers_of(&self, catalog: &CatalogName) -> impl Iterator<Item = &LimitedReceiver> {
-        self.receivers.iter().filter(|limited| limited.receiver.wants(catalog))
+        self.receivers
+            .iter()
+            .filter(|limited| limited.receiver.wants(catalog))
     }
 
     fn queue(&self, catalog: &CatalogName) -> Arc<CatalogQueue> {
@@ -279,13 +321,14 @@ pub struct NotifyMetrics {
 impl NotifyMetrics {
     /// Adds the counters to a registry.
     pub fn register(registry: &mut Registry) -> Self {
-        let help = "Events by receiver and outcome; a postponed event is sent again after the next poll";
+        let help =
+            "Events by receiver and outcome; a postponed event is sent again after the next poll";
         let events = publish::metric(registry, "notifications", help);
         Self { events }
     }
 
-    /// Counts an event by the result of all attempts to send it. Creates all outcomes of the receiver at once, so that rates need
-    /// no special cases.
+    /// Counts an event by the result of all attempts to send it. Creates all outcomes of the
+    /// receiver at once, so that rates need no special cases.
     fn count(&self, receiver: &str, sent: &Result<(), SendError>) {
         let is_dropped = matches!(sent, Err(SendError::Permanent(_)));
         let outcomes = [
@@ -294,7 +337,10 @@ impl NotifyMetrics {
             ("given_up", is_dropped),
         ];
         for (outcome, is_it) in outcomes {
-            let labels = [("receiver", receiver.to_owned()), ("outcome", outcome.to_owned())];
+            let labels = [
+                ("receiver", receiver.to_owned()),
+                ("outcome", outcome.to_owned()),
+            ];
             self.events.get_or_create(&labels).inc_by(u64::from(is_it));
         }
     }

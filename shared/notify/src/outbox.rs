@@ -1,5 +1,6 @@
-//! The events that are still to be sent: the difference between `current.json` and `notified.json`, which has the last publication that
-//! each receiver has acknowledged. Several processes may write it.
+//! The events that are still to be sent: the difference between `current.json` and `notified.json`,
+//! which has the last publication that each receiver has acknowledged. Several processes may write
+//! it.
 
 use std::collections::BTreeMap;
 
@@ -21,29 +22,42 @@ pub(crate) struct Outbox<'a> {
 }
 
 impl<'a> Outbox<'a> {
-    pub(crate) async fn open(store: &'a dyn Store, catalog: &'a CatalogName) -> Result<Self, ReadError> {
-        // The cursors first: a publication in between is then still to be sent. The other order could give a publication
-        // that is older than the cursors.
-        let notified = store.read_document::<Notified>(&Key::Notified(catalog.clone())).await?;
+    pub(crate) async fn open(
+        store: &'a dyn Store,
+        catalog: &'a CatalogName,
+    ) -> Result<Self, ReadError> {
+        // The cursors first: a publication in between is then still to be sent. The other order
+        // could give a publication that is older than the cursors.
+        let notified = store
+            .read_document::<Notified>(&Key::Notified(catalog.clone()))
+            .await?;
         let current = store.read_document(&Key::Current(catalog.clone())).await?;
         Ok(Self {
             store,
             catalog,
-            cursors: notified.map(|(notified, _)| notified.receivers).unwrap_or_default(),
+            cursors: notified
+                .map(|(notified, _)| notified.receivers)
+                .unwrap_or_default(),
             current: current.map(|(current, _)| current),
         })
     }
 
-    /// Stores cursors for those of `names` that have none: the last publication before the serial `before`. The
-    /// caller does this before it sends anything, so that a receiver that is down from the start misses nothing.
-    pub(crate) async fn add_receivers(&mut self, names: &[&str], before: u64) -> Result<(), ReadError> {
+    /// Stores cursors for those of `names` that have none: the last publication before the serial
+    /// `before`. The caller does this before it sends anything, so that a receiver that is down
+    /// from the start misses nothing.
+    pub(crate) async fn add_receivers(
+        &mut self,
+        names: &[&str],
+        before: u64,
+    ) -> Result<(), ReadError> {
         let known = self.current.iter().flat_map(Current::publications);
         let mut known = known.map(|known| PublicationId::from(&known));
         let cursor = known.find(|known| known.serial < before);
         let add = |cursors: &mut Cursors| {
             let before = cursors.len();
             for name in names {
-                // A cursor that another process has added meanwhile is kept: it may have moved already.
+                // A cursor that another process has added meanwhile is kept: it may have moved
+                // already.
                 cursors.entry((*name).to_owned()).or_insert(cursor);
             }
             cursors.len() > before
@@ -54,7 +68,8 @@ impl<'a> Outbox<'a> {
         change(self.store, self.catalog, add).await
     }
 
-    /// Returns the difference between a cursor and the present publication, or `None` if one of their snapshots was deleted.
+    /// Returns the difference between a cursor and the present publication, or `None` if one of
+    /// their snapshots was deleted.
     pub(crate) async fn changes(
         &self,
         from: Option<PublicationId>,
@@ -90,7 +105,8 @@ impl<'a> Outbox<'a> {
     }
 }
 
-/// The cursor of each receiver by its name. `None` for a receiver that was added before the first publication.
+/// The cursor of each receiver by its name. `None` for a receiver that was added before the first
+/// publication.
 type Cursors = BTreeMap<String, Option<PublicationId>>;
 
 /// Moves the cursor of one receiver, unless another process has moved it meanwhile.
@@ -103,7 +119,8 @@ pub(crate) async fn advance(
 ) -> Result<(), ReadError> {
     let edit = |cursors: &mut Cursors| {
         let cursor = cursors.entry(receiver.to_owned()).or_insert(from);
-        // Another process may have delivered a newer event. Moving its cursor back would repeat that event.
+        // Another process may have delivered a newer event. Moving its cursor back would repeat
+        // that event.
         let unmoved = *cursor == from;
         if unmoved {
             *cursor = Some(to);
@@ -127,7 +144,11 @@ async fn change(
         if !edit(&mut notified.receivers) {
             return Ok(());
         }
-        if store.swap_document(&key, &notified, version).await?.is_some() {
+        if store
+            .swap_document(&key, &notified, version)
+            .await?
+            .is_some()
+        {
             return Ok(());
         }
     }

@@ -32,7 +32,8 @@ pub struct Webhook {
 pub struct WebhookError(String);
 
 impl Webhook {
-    /// Creates a webhook for the events of all catalogs. The secrets are read again for each event, but must exist now too.
+    /// Creates a webhook for the events of all catalogs. The secrets are read again for each event,
+    /// but must exist now too.
     ///
     /// # Errors
     /// All errors in the arguments.
@@ -40,14 +41,16 @@ impl Webhook {
         let is_web = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
         let url = Url::parse(url).ok().filter(is_web);
         // The text is not quoted, because it may hold a password.
-        let url = url.ok_or_else(|| WebhookError("url is not an http or https URL with a host".to_owned()));
+        let url = url
+            .ok_or_else(|| WebhookError("url is not an http or https URL with a host".to_owned()));
         match (url, secret.read()) {
             (Ok(url), Ok(_)) => Ok(Self {
                 name: name.to_owned(),
                 url,
                 secret,
                 catalogs: BTreeSet::new(),
-                fetcher: Fetcher::new(FetchSettings::default()).expect("the default settings can be used"),
+                fetcher: Fetcher::new(FetchSettings::default())
+                    .expect("the default settings can be used"),
             }),
             (url, read) => Err(url.err().into_iter().chain(read.err()).collect()),
         }
@@ -86,7 +89,8 @@ impl Receiver for Webhook {
             ..RequestSpec::new(Method::POST)
         };
         let target = RedirectTarget::configured(self.url.clone()).map_err(SendError::refused)?;
-        // `send` and not `follow`: a redirect is a failure (Standard Webhooks 1.0.0, "Deliverability and reliability").
+        // `send` and not `follow`: a redirect is a failure (Standard Webhooks 1.0.0,
+        // "Deliverability and reliability").
         match self.fetcher.send(&target, &request).await {
             Ok(response) => outcome(response.status(), response.headers()),
             Err(failed) => Err(SendError::temporary(failed)),
@@ -94,7 +98,8 @@ impl Receiver for Webhook {
     }
 }
 
-/// Prints scheme, host and port of the URL only: the user, the password, the path and the query may be secret.
+/// Prints scheme, host and port of the URL only: the user, the password, the path and the query may
+/// be secret.
 impl fmt::Debug for Webhook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Webhook")
@@ -123,12 +128,15 @@ fn outcome(status: StatusCode, headers: &HeaderMap) -> Result<(), SendError> {
     let source = format!("it answered {status}").into();
     match status {
         _ if status.is_success() => Ok(()),
-        // The specification asks to disable the endpoint after a 410. Here the event is dropped, and an operator
-        // removes the webhook.
+        // The specification asks to disable the endpoint after a 410. Here the event is dropped,
+        // and an operator removes the webhook.
         StatusCode::GONE => Err(SendError::Permanent(source)),
         _ if is_busy || status.is_server_error() => {
             let retry_after = retry_after(headers);
-            Err(SendError::Temporary { retry_after, source })
+            Err(SendError::Temporary {
+                retry_after,
+                source,
+            })
         }
         _ => Err(SendError::Refused(source)),
     }
@@ -143,7 +151,8 @@ pub enum SecretLocation {
     Variable(String),
 }
 
-/// The secrets of a webhook. There are several while they are being rotated. Without `Debug`, so that no log prints them.
+/// The secrets of a webhook. There are several while they are being rotated. Without `Debug`, so
+/// that no log prints them.
 struct WebhookSecrets(Vec<Key>);
 
 /// Allowed lengths of a secret in bytes (Standard Webhooks 1.0.0, "Signature scheme").
@@ -156,12 +165,17 @@ impl SecretLocation {
         match self {
             Self::File(path) => {
                 let place = path.display().to_string();
-                let text = fs::read_to_string(path)
-                    .map_err(|error| WebhookError(format!("cannot read the secret file {place}: {error}")))?;
+                let text = fs::read_to_string(path).map_err(|error| {
+                    WebhookError(format!("cannot read the secret file {place}: {error}"))
+                })?;
                 WebhookSecrets::parse(&text, &place)
             }
             Self::Variable(name) => {
-                let unset = |_| WebhookError(format!("the environment variable {name} does not hold a secret"));
+                let unset = |_| {
+                    WebhookError(format!(
+                        "the environment variable {name} does not hold a secret"
+                    ))
+                };
                 WebhookSecrets::parse(&env::var(name).map_err(unset)?, name)
             }
         }
@@ -183,19 +197,26 @@ impl WebhookSecrets {
         Ok(Self(keys))
     }
 
-    /// Returns the `webhook-signature` header: one signature for each secret (Standard Webhooks 1.0.0, "Signature scheme"
-    /// and "Webhook headers").
+    /// Returns the `webhook-signature` header: one signature for each secret (Standard Webhooks
+    /// 1.0.0, "Signature scheme" and "Webhook headers").
     fn sign(&self, id: &str, timestamp: u64, body: &[u8]) -> String {
         let content = [format!("{id}.{timestamp}.").as_bytes(), body].concat();
-        let signatures = self.0.iter().map(|key| STANDARD.encode(sign(key, &content)));
-        let signatures: Vec<_> = signatures.map(|signature| format!("v1,{signature}")).collect();
+        let signatures = self
+            .0
+            .iter()
+            .map(|key| STANDARD.encode(sign(key, &content)));
+        let signatures: Vec<_> = signatures
+            .map(|signature| format!("v1,{signature}"))
+            .collect();
         signatures.join(" ")
     }
 }
 
 fn key(word: &str) -> Option<Key> {
     let bytes = STANDARD.decode(word.strip_prefix(PREFIX)?).ok()?;
-    LENGTHS.contains(&bytes.len()).then(|| Key::new(HMAC_SHA256, &bytes))
+    LENGTHS
+        .contains(&bytes.len())
+        .then(|| Key::new(HMAC_SHA256, &bytes))
 }
 
 #[cfg(test)]
@@ -220,13 +241,21 @@ mod tests {
     #[test]
     fn malformed_secret_is_refused_and_not_printed() {
         let of = |length: usize| format!("{PREFIX}{}", STANDARD.encode(vec![7; length]));
-        let problem = |text: &str| WebhookSecrets::parse(text, "here").err().map(|error| error.to_string());
+        let problem = |text: &str| {
+            WebhookSecrets::parse(text, "here")
+                .err()
+                .map(|error| error.to_string())
+        };
         for good in [of(24), of(64)] {
             assert_eq!(problem(&good), None, "{good}");
         }
         let expected = "here: secret number 2 is not whsec_ and the base64 of 24 to 64 bytes";
         for bad in [&of(23), &of(65), "hunter2hunter2", "whsec_%", &SECRET[6..]] {
-            assert_eq!(problem(&format!("{SECRET} {bad}")).as_deref(), Some(expected), "{bad}");
+            assert_eq!(
+                problem(&format!("{SECRET} {bad}")).as_deref(),
+                Some(expected),
+                "{bad}"
+            );
         }
         assert_eq!(problem(" \n").as_deref(), Some("here holds no secret"));
     }

@@ -28,7 +28,8 @@ pub struct DigestError(pub String);
 
 /// A digest and a size in bytes, as a manifest declares them.
 ///
-/// The `urls` of a descriptor are left out on purpose: a manifest must not choose the servers that are asked.
+/// The `urls` of a descriptor are left out on purpose: a manifest must not choose the servers that
+/// are asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlobRef {
     /// Digest of the stored, mostly compressed bytes.
@@ -38,7 +39,8 @@ pub struct BlobRef {
 }
 
 /// A running hash of one of the algorithms that a digest may name.
-// *ring* is twice as fast as the portable crates on processors without SHA instructions, which many clouds have.
+// *ring* is twice as fast as the portable crates on processors without SHA instructions, which many
+// clouds have.
 pub struct DigestHasher(Context);
 
 impl Digest {
@@ -54,7 +56,9 @@ impl Digest {
 
     /// Returns the part before the colon.
     pub fn algorithm(&self) -> &str {
-        self.0.split_once(':').map_or("", |(algorithm, _)| algorithm)
+        self.0
+            .split_once(':')
+            .map_or("", |(algorithm, _)| algorithm)
     }
 
     /// Returns the part after the colon.
@@ -113,7 +117,8 @@ impl fmt::Display for Digest {
 }
 
 fn is_hex(text: &str) -> bool {
-    text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    text.bytes()
+        .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -128,11 +133,26 @@ mod tests {
     fn parse_accepts_only_complete_lower_case_digests() {
         let good = format!("sha256:{}", "a".repeat(64));
         assert_eq!(good.parse::<Digest>().unwrap().hex().len(), 64);
-        assert!(format!("sha512:{}", "0".repeat(128)).parse::<Digest>().is_ok());
-        for bad in ["", "sha256:", "sha256:ab", "md5:abc", &good.to_uppercase(), &good[7..]] {
+        assert!(
+            format!("sha512:{}", "0".repeat(128))
+                .parse::<Digest>()
+                .is_ok()
+        );
+        for bad in [
+            "",
+            "sha256:",
+            "sha256:ab",
+            "md5:abc",
+            &good.to_uppercase(),
+            &good[7..],
+        ] {
             assert!(bad.parse::<Digest>().is_err(), "{bad}");
         }
-        assert!(format!("sha256:{}", "../".repeat(22)).parse::<Digest>().is_err());
+        assert!(
+            format!("sha256:{}", "../".repeat(22))
+                .parse::<Digest>()
+                .is_err()
+        );
     }
 
     #[test]
@@ -140,6 +160,11 @@ mod tests {
         let empty = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         assert_eq!(Digest::of(b"").as_str(), empty);
         let long: Digest = format!("sha512:{}", "0".repeat(128)).parse().unwrap();
-        assert!(long.hasher().finish().as_str().starts_with("sha512:cf83e135"));
+        assert!(
+            long.hasher()
+                .finish()
+                .as_str()
+                .starts_with("sha512:cf83e135")
+        );
     }
 }

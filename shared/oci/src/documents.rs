@@ -2,16 +2,20 @@ use model::{CatalogImage, ObjectDigest, Sha256};
 
 use crate::{folder::ROOT, media_type};
 
-/// Label of the image config that holds the path of the FBC root (operator-registry, `ConfigsLocationLabel`).
+/// Label of the image config that holds the path of the FBC root (operator-registry,
+/// `ConfigsLocationLabel`).
 pub const LABEL: &str = "operators.operatorframework.io.index.configs.v1";
 
-/// Processors whose platforms the index of a catalog image lists, in this order and in the names of Go's `GOARCH`.
+/// Processors whose platforms the index of a catalog image lists, in this order and in the names of
+/// Go's `GOARCH`.
 pub const ARCHITECTURES: [&str; 4] = [
-    // All that public catalogs are published for. A runtime refuses an index without an entry for its own platform.
+    // All that public catalogs are published for. A runtime refuses an index without an entry for
+    // its own platform.
     "amd64", "arm64", "ppc64le", "s390x",
 ];
 
-/// JSON documents of a catalog image, in the bytes that are stored and hashed. All of their values are plain text without quotes.
+/// JSON documents of a catalog image, in the bytes that are stored and hashed. All of their values
+/// are plain text without quotes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Documents {
     /// Image configs, one for each of [`ARCHITECTURES`], in that order.
@@ -23,10 +27,17 @@ pub struct Documents {
 }
 
 impl Documents {
-    /// Creates the documents of an image with one layer. `diff_id` is the sha256 of the uncompressed tar archive.
+    /// Creates the documents of an image with one layer. `diff_id` is the sha256 of the
+    /// uncompressed tar archive.
     pub fn new(layer: ObjectDigest, diff_id: Sha256) -> Self {
-        let configs: Vec<Vec<u8>> = ARCHITECTURES.iter().map(|name| config(name, diff_id)).collect();
-        let manifests: Vec<Vec<u8>> = configs.iter().map(|config| manifest(config, layer)).collect();
+        let configs: Vec<Vec<u8>> = ARCHITECTURES
+            .iter()
+            .map(|name| config(name, diff_id))
+            .collect();
+        let manifests: Vec<Vec<u8>> = configs
+            .iter()
+            .map(|config| manifest(config, layer))
+            .collect();
         let index = index(&manifests);
         Self {
             configs,
@@ -35,9 +46,15 @@ impl Documents {
         }
     }
 
-    /// Returns the description of the image that a Snapshot contains. `layer` and `diff_id` name its only layer.
+    /// Returns the description of the image that a Snapshot contains. `layer` and `diff_id` name
+    /// its only layer.
     pub fn image(&self, layer: ObjectDigest, diff_id: Sha256) -> CatalogImage {
-        let all = |documents: &[Vec<u8>]| documents.iter().map(|bytes| ObjectDigest::of(bytes)).collect();
+        let all = |documents: &[Vec<u8>]| {
+            documents
+                .iter()
+                .map(|bytes| ObjectDigest::of(bytes))
+                .collect()
+        };
         CatalogImage {
             index: ObjectDigest::of(&self.index),
             manifests: all(&self.manifests),
@@ -47,9 +64,13 @@ impl Documents {
         }
     }
 
-    /// Returns all documents: configs, then manifests, then the index, so that each comes after those that it names.
+    /// Returns all documents: configs, then manifests, then the index, so that each comes after
+    /// those that it names.
     pub fn into_all(self) -> impl Iterator<Item = Vec<u8>> {
-        self.configs.into_iter().chain(self.manifests).chain([self.index])
+        self.configs
+            .into_iter()
+            .chain(self.manifests)
+            .chain([self.index])
     }
 }
 
@@ -58,8 +79,9 @@ pub fn digest(sha256: &Sha256) -> String {
     format!("sha256:{sha256}")
 }
 
-/// Returns an image config (OCI image specification, "Image Configuration"): the required fields, the label and the history. It has
-/// no `created`: a time would change the digest of an image whose content is the same.
+/// Returns an image config (OCI image specification, "Image Configuration"): the required fields,
+/// the label and the history. It has no `created`: a time would change the digest of an image whose
+/// content is the same.
 fn config(architecture: &str, diff_id: Sha256) -> Vec<u8> {
     let (platform, diff_id) = (platform(architecture), digest(&diff_id));
     format!(
@@ -73,16 +95,23 @@ fn manifest(config: &[u8], layer: ObjectDigest) -> Vec<u8> {
     let kind = media_type::MANIFEST;
     let config = descriptor(media_type::CONFIG, ObjectDigest::of(config));
     let layer = descriptor(media_type::LAYER, layer);
-    format!(r#"{{"schemaVersion":2,"mediaType":"{kind}","config":{{{config}}},"layers":[{{{layer}}}]}}"#).into_bytes()
+    format!(
+        r#"{{"schemaVersion":2,"mediaType":"{kind}","config":{{{config}}},"layers":[{{{layer}}}]}}"#
+    )
+    .into_bytes()
 }
 
-/// Returns an image index with one manifest for each platform (OCI image specification, "Image Index").
+/// Returns an image index with one manifest for each platform (OCI image specification, "Image
+/// Index").
 fn index(manifests: &[Vec<u8>]) -> Vec<u8> {
-    let entries = manifests.iter().zip(ARCHITECTURES).map(|(manifest, architecture)| {
-        let entry = descriptor(media_type::MANIFEST, ObjectDigest::of(manifest));
-        let platform = platform(architecture);
-        format!(r#"{{{entry},"platform":{{{platform}}}}}"#)
-    });
+    let entries = manifests
+        .iter()
+        .zip(ARCHITECTURES)
+        .map(|(manifest, architecture)| {
+            let entry = descriptor(media_type::MANIFEST, ObjectDigest::of(manifest));
+            let platform = platform(architecture);
+            format!(r#"{{{entry},"platform":{{{platform}}}}}"#)
+        });
     let (kind, entries) = (media_type::INDEX, entries.collect::<Vec<_>>().join(","));
     format!(r#"{{"schemaVersion":2,"mediaType":"{kind}","manifests":[{entries}]}}"#).into_bytes()
 }
@@ -143,7 +172,10 @@ mod tests {
     #[test]
     fn into_all_lists_each_blob_after_those_that_it_names() {
         let (documents, image) = documents();
-        let hashes: Vec<Sha256> = documents.into_all().map(|bytes| Sha256::of(&bytes)).collect();
+        let hashes: Vec<Sha256> = documents
+            .into_all()
+            .map(|bytes| Sha256::of(&bytes))
+            .collect();
         let blobs: Vec<Sha256> = image.blobs().map(|stored| stored.sha256).collect();
         assert_eq!(hashes.len(), 2 * ARCHITECTURES.len() + 1);
         assert_eq!(blobs.len(), hashes.len() + 1);

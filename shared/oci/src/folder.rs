@@ -20,7 +20,11 @@ pub(crate) fn name(package: &str) -> String {
         }
         if name.len() > NAME_MAX {
             // The hash of the whole name, so that two long names stay different.
-            return format!("{}%sha256-{}", &name[..whole], Sha256::of(package.as_bytes()));
+            return format!(
+                "{}%sha256-{}",
+                &name[..whole],
+                Sha256::of(package.as_bytes())
+            );
         }
     }
     if name.is_empty() {
@@ -67,7 +71,10 @@ mod tests {
     #[test]
     fn name_of_long_package_is_cut_and_stays_unique() {
         assert_eq!(name(&"a".repeat(NAME_MAX)), "a".repeat(NAME_MAX));
-        let (one, other) = (format!("{}b", "a".repeat(300)), format!("{}c", "a".repeat(300)));
+        let (one, other) = (
+            format!("{}b", "a".repeat(300)),
+            format!("{}c", "a".repeat(300)),
+        );
         assert_ne!(name(&one), name(&other));
         assert!(name(&one).starts_with(&"a".repeat(NAME_MAX)));
         assert_eq!(name(&one).len(), 232);

@@ -4,10 +4,12 @@ use crate::{ROOT, folder};
 
 /// Size of a tar block, in bytes.
 const BLOCK: usize = 512;
-/// Size of the name field of a header, in bytes. A longer name goes into a pax header before it (POSIX.1-2001).
+/// Size of the name field of a header, in bytes. A longer name goes into a pax header before it
+/// (POSIX.1-2001).
 const NAME_FIELD: usize = 100;
 
-/// The tar archive around the lines of all packages. It has none at first. For each package it returns the bytes that go before the lines.
+/// The tar archive around the lines of all packages. It has none at first. For each package it
+/// returns the bytes that go before the lines.
 ///
 /// Every folder has an entry. Times, owners and groups are zero.
 ///
@@ -28,12 +30,18 @@ pub struct Layer {
 }
 
 impl Layer {
-    /// Returns the bytes before the lines of the next package, which have `size` bytes. The empty name is the global group.
+    /// Returns the bytes before the lines of the next package, which have `size` bytes. The empty
+    /// name is the global group.
     pub fn before(&mut self, package: &str, size: u64) -> Vec<u8> {
         let mut bytes = self.close();
         let folder = format!("{ROOT}/{}/", folder::name(package));
         append(&mut bytes, &folder, EntryType::Directory, 0);
-        append(&mut bytes, &format!("{folder}catalog.json"), EntryType::Regular, size);
+        append(
+            &mut bytes,
+            &format!("{folder}catalog.json"),
+            EntryType::Regular,
+            size,
+        );
         self.last = size;
         bytes
     }
@@ -75,7 +83,11 @@ fn header(bytes: &mut Vec<u8>, path: &str, kind: EntryType, size: u64) {
     let name = &path.as_bytes()[..path.len().min(NAME_FIELD)];
     header.as_old_mut().name[..name.len()].copy_from_slice(name);
     header.set_entry_type(kind);
-    header.set_mode(if kind == EntryType::Directory { 0o755 } else { 0o644 });
+    header.set_mode(if kind == EntryType::Directory {
+        0o755
+    } else {
+        0o644
+    });
     header.set_uid(0);
     header.set_gid(0);
     // Equal content must give equal bytes, and with them an equal digest, on every machine and day.
@@ -122,7 +134,11 @@ mod tests {
             let mut entry = entry.unwrap();
             let header = entry.header();
             let (kind, mode) = (header.entry_type(), header.mode().unwrap());
-            let anonymous = (header.mtime().unwrap(), header.uid().unwrap(), header.gid().unwrap());
+            let anonymous = (
+                header.mtime().unwrap(),
+                header.uid().unwrap(),
+                header.gid().unwrap(),
+            );
             assert_eq!(anonymous, (0, 0, 0));
             let path = String::from_utf8(entry.path_bytes().into_owned()).unwrap();
             let mut content = Vec::new();
@@ -168,7 +184,11 @@ mod tests {
             let path = format!("configs/{}/", folder::name(&package));
             let found = entries(&bytes);
             assert_eq!(found[1], folder(&path), "{length}");
-            assert_eq!(found[2], file(&format!("{path}catalog.json"), b"1\n"), "{length}");
+            assert_eq!(
+                found[2],
+                file(&format!("{path}catalog.json"), b"1\n"),
+                "{length}"
+            );
             assert_eq!(found[4].3, b"2\n");
         }
     }

@@ -3,8 +3,8 @@
 /// Maximum length of a foreign text in an error, in characters.
 const MAX_SHOWN_CHARS: usize = 200;
 
-/// Returns the components of `path` from the image's root, cleaned as Go's `path.Clean` does. Returns `None` for a
-/// relative path that climbs above the root; `/..` stays at the root as in Go.
+/// Returns the components of `path` from the image's root, cleaned as Go's `path.Clean` does.
+/// Returns `None` for a relative path that climbs above the root; `/..` stays at the root as in Go.
 ///
 /// ```
 /// use catalog_mirror_oci::clean_path;
@@ -35,7 +35,8 @@ pub(crate) fn parent(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(parent, _)| parent)
 }
 
-/// Returns a foreign text for errors and logs: one line without terminal escapes, at most 200 characters.
+/// Returns a foreign text for errors and logs: one line without terminal escapes, at most 200
+/// characters.
 pub fn shown(text: &[u8]) -> String {
     let start = &text[..text.len().min(MAX_SHOWN_CHARS * 4)];
     model::text::line(&String::from_utf8_lossy(start), MAX_SHOWN_CHARS)
@@ -54,7 +55,10 @@ mod tests {
 
     #[test]
     fn shown_returns_one_short_line() {
-        assert_eq!(shown("a\u{1b}[31m\nb \u{e9}".as_bytes()), "a\\u{1b}[31m\\u{a}b \u{e9}");
+        assert_eq!(
+            shown("a\u{1b}[31m\nb \u{e9}".as_bytes()),
+            "a\\u{1b}[31m\\u{a}b \u{e9}"
+        );
         assert_eq!(shown(b"a\xff"), "a\u{fffd}");
         let long = shown(&[b'x'; 100_000]);
         assert_eq!((long.len(), long.ends_with("x...")), (203, true));

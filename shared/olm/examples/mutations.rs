@@ -1,6 +1,8 @@
-//! Prints the mutated catalogs of the tests, one JSON object a line: `rule`, `edits` and the text of the file.
+//! Prints the mutated catalogs of the tests, one JSON object a line: `rule`, `edits` and the text
+//! of the file.
 //!
-//! Usage: `mutations [FILE]`. FILE has canonical lines of a package with three bundles, in place of the small catalog.
+//! Usage: `mutations [FILE]`. FILE has canonical lines of a package with three bundles, in place of
+//! the small catalog.
 
 #[path = "../tests/it/mutations/mod.rs"]
 mod mutations;
@@ -12,7 +14,9 @@ use serde_json::json;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let catalog = match env::args().nth(1) {
-        Some(file) => Catalog::of_lines(&fs::read_to_string(file)?).ok_or("the file is not such a package")?,
+        Some(file) => {
+            Catalog::of_lines(&fs::read_to_string(file)?).ok_or("the file is not such a package")?
+        }
         None => Catalog::small(),
     };
     for mutation in mutations::all() {

@@ -1,20 +1,29 @@
 //! Changes as rows of a table for people.
 
 use crate::{
-    BundleSummary, Changes, ChannelSummary, Deprecation, DeprecationTarget, PackageChange, PackageSummary,
-    changes::TextChange,
+    BundleSummary, Changes, ChannelSummary, Deprecation, DeprecationTarget, PackageChange,
+    PackageSummary, changes::TextChange,
 };
 
 impl Changes {
-    /// Returns a row for each thing that was added (`+`), removed (`-`) or changed (`~`): this sign, the package, the kind of thing,
-    /// its name, its former and its new value.
+    /// Returns a row for each thing that was added (`+`), removed (`-`) or changed (`~`): this
+    /// sign, the package, the kind of thing, its name, its former and its new value.
     pub fn rows(&self) -> Vec<Vec<String>> {
         let mut rows = ChangeRows::default();
         let packages = &self.packages;
         self.global.iter().for_each(|global| rows.change(global));
-        packages.added.iter().for_each(|package| rows.summary('+', package));
-        packages.removed.iter().for_each(|package| rows.summary('-', package));
-        packages.changed.iter().for_each(|package| rows.change(package));
+        packages
+            .added
+            .iter()
+            .for_each(|package| rows.summary('+', package));
+        packages
+            .removed
+            .iter()
+            .for_each(|package| rows.summary('-', package));
+        packages
+            .changed
+            .iter()
+            .for_each(|package| rows.change(package));
         rows.0
     }
 }
@@ -30,10 +39,15 @@ impl ChangeRows {
         self.0.push(row);
     }
 
-    /// Adds a row with one value: in the right column for what is new, in the left one for what is gone.
+    /// Adds a row with one value: in the right column for what is new, in the left one for what is
+    /// gone.
     fn one_sided(&mut self, sign: char, package: &str, cells: [&str; 3]) {
         let [what, name, value] = cells;
-        let (from, to) = if sign == '+' { ("", value) } else { (value, "") };
+        let (from, to) = if sign == '+' {
+            ("", value)
+        } else {
+            (value, "")
+        };
         self.add(sign, package, [what, name, from, to]);
     }
 
@@ -56,7 +70,11 @@ impl ChangeRows {
         deprecations: &[Deprecation<String>],
     ) {
         for channel in channels {
-            self.one_sided(sign, package, ["channel", &channel.name, &channel.heads.join(" ")]);
+            self.one_sided(
+                sign,
+                package,
+                ["channel", &channel.name, &channel.heads.join(" ")],
+            );
         }
         for bundle in bundles {
             let version = bundle.version.as_deref().unwrap_or_default();
@@ -64,7 +82,11 @@ impl ChangeRows {
         }
         for deprecation in deprecations {
             let name = deprecated(&deprecation.target);
-            self.one_sided(sign, package, ["deprecation", &name, &one_line(&deprecation.message)]);
+            self.one_sided(
+                sign,
+                package,
+                ["deprecation", &name, &one_line(&deprecation.message)],
+            );
         }
     }
 
@@ -72,20 +94,39 @@ impl ChangeRows {
         let default_channel = package.default_channel.as_deref().unwrap_or_default();
         self.one_sided(sign, &package.name, ["package", "", default_channel]);
         let (channels, bundles) = (&package.channels, &package.bundles);
-        self.parts(sign, &package.name, channels, bundles, &package.deprecations);
+        self.parts(
+            sign,
+            &package.name,
+            channels,
+            bundles,
+            &package.deprecations,
+        );
     }
 
     fn change(&mut self, package: &PackageChange) {
         let name = package.name.as_str();
-        let (channels, bundles, deprecations) = (&package.channels, &package.bundles, &package.deprecations);
+        let (channels, bundles, deprecations) =
+            (&package.channels, &package.bundles, &package.deprecations);
         if package.reordered {
             self.add('~', name, ["order", "", "", ""]);
         }
         if package.package {
             self.text(name, ["package", ""], package.default_channel.as_ref());
         }
-        self.parts('+', name, &channels.added, &bundles.added, &deprecations.added);
-        self.parts('-', name, &channels.removed, &bundles.removed, &deprecations.removed);
+        self.parts(
+            '+',
+            name,
+            &channels.added,
+            &bundles.added,
+            &deprecations.added,
+        );
+        self.parts(
+            '-',
+            name,
+            &channels.removed,
+            &bundles.removed,
+            &deprecations.removed,
+        );
         for channel in &channels.changed {
             let heads = channel.heads.as_ref();
             let heads = heads.map(|heads| [heads.from.join(" "), heads.to.join(" ")]);

@@ -3,10 +3,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::DeprecationTarget;
 
-/// Version of the document's format. It grows when an older reader would misunderstand a newer document.
+/// Version of the document's format. It grows when an older reader would misunderstand a newer
+/// document.
 pub const CHANGES_VERSION: u32 = 1;
 
-/// Differences between two Snapshots: a function of their content hashes. All lists are in byte order of their names.
+/// Differences between two Snapshots: a function of their content hashes. All lists are in byte
+/// order of their names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Changes {
@@ -16,8 +18,8 @@ pub struct Changes {
     pub from: Sha256,
     /// Content hash of the newer state.
     pub to: Sha256,
-    /// True if every package is described in full. If false, the packages with `omitted` were too large to compare in one
-    /// request: they differ, but the document does not say in what.
+    /// True if every package is described in full. If false, the packages with `omitted` were too
+    /// large to compare in one request: they differ, but the document does not say in what.
     pub complete: bool,
     /// Packages that were added, removed or changed.
     pub packages: Differences<PackageSummary, PackageChange>,
@@ -25,8 +27,8 @@ pub struct Changes {
     pub global: Option<PackageChange>,
 }
 
-/// Values that differ between the two states, such as the channels of a package. `Summary` describes a value that only one
-/// state has, `Change` one that differs.
+/// Values that differ between the two states, such as the channels of a package. `Summary`
+/// describes a value that only one state has, `Change` one that differs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Differences<Summary, Change> {
     /// Values that only the newer state has.
@@ -92,7 +94,8 @@ pub struct ChannelSummary {
     pub heads: Vec<String>,
 }
 
-/// Changes of a channel that both states have. If neither heads nor entries differ, another field does.
+/// Changes of a channel that both states have. If neither heads nor entries differ, another field
+/// does.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChannelChange {
     /// Name of the channel.
@@ -145,7 +148,8 @@ pub struct ValueChange<T> {
 /// Text that differs between the two states, or that only one of them has.
 pub type TextChange = ValueChange<Option<String>>;
 
-/// Target and message of a deprecation. The message is a text, or a change if both states have the deprecation.
+/// Target and message of a deprecation. The message is a text, or a change if both states have the
+/// deprecation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deprecation<Message> {
     /// Target of the deprecation.
@@ -155,7 +159,8 @@ pub struct Deprecation<Message> {
     pub message: Message,
 }
 
-/// Number of metas that OLM does not define or that do not fit their schema. A changed meta counts as removed and added.
+/// Number of metas that OLM does not define or that do not fit their schema. A changed meta counts
+/// as removed and added.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OtherChange {
     /// Schema of the metas; empty for metas without one.

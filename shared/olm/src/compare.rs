@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{Sha256, ShardRef, Snapshot};
 
 use crate::{
-    Bundle, BundleChange, BundleSummary, CHANGES_VERSION, Changes, Channel, ChannelChange, ChannelSummary, Deprecation,
-    Differences, OtherChange, Package, PackageChange, PackageSummary, ValueChange,
+    Bundle, BundleChange, BundleSummary, CHANGES_VERSION, Changes, Channel, ChannelChange,
+    ChannelSummary, Deprecation, Differences, OtherChange, Package, PackageChange, PackageSummary,
+    ValueChange,
 };
 
 /// Package whose Shard differs between two Snapshots.
@@ -20,7 +21,8 @@ pub struct ChangedShard<'a> {
     pub new: Option<&'a ShardRef>,
 }
 
-/// Returns the Packages whose Shards differ: the global group first, then in byte order of their names.
+/// Returns the Packages whose Shards differ: the global group first, then in byte order of their
+/// names.
 pub fn changed_shards<'a>(old: &'a Snapshot, new: &'a Snapshot) -> Vec<ChangedShard<'a>> {
     // The global group has an empty name and sorts before all others.
     let mut shards: BTreeMap<&str, [Option<&ShardRef>; 2]> = BTreeMap::new();
@@ -41,7 +43,11 @@ pub fn changed_shards<'a>(old: &'a Snapshot, new: &'a Snapshot) -> Vec<ChangedSh
 impl ChangedShard<'_> {
     /// Returns the number of bytes of lines to read to compare both states of the Package.
     pub fn size(&self) -> u64 {
-        self.old.into_iter().chain(self.new).map(|shard| shard.lines.size).sum()
+        self.old
+            .into_iter()
+            .chain(self.new)
+            .map(|shard| shard.lines.size)
+            .sum()
     }
 }
 
@@ -58,7 +64,8 @@ impl Changes {
         }
     }
 
-    /// Adds the changes of one Package. Call it in the order of [`changed_shards()`](crate::changed_shards()).
+    /// Adds the changes of one Package. Call it in the order of
+    /// [`changed_shards()`](crate::changed_shards()).
     pub fn add(&mut self, name: &str, old: Option<&Package>, new: Option<&Package>) {
         let nothing = Package::default();
         let change = match (old, new) {
@@ -124,13 +131,20 @@ impl PackageChange {
     fn between(name: &str, old: &Package, new: &Package) -> Self {
         let mut change = Self {
             package: old.package_lines != new.package_lines,
-            default_channel: ValueChange::between(old.default_channel.clone(), new.default_channel.clone()),
+            default_channel: ValueChange::between(
+                old.default_channel.clone(),
+                new.default_channel.clone(),
+            ),
             channels: Differences::between(
                 [&old.channels, &new.channels],
                 ChannelSummary::of,
                 ChannelChange::between,
             ),
-            bundles: Differences::between([&old.bundles, &new.bundles], BundleSummary::of, BundleChange::between),
+            bundles: Differences::between(
+                [&old.bundles, &new.bundles],
+                BundleSummary::of,
+                BundleChange::between,
+            ),
             deprecations: Differences::between(
                 [&old.deprecations, &new.deprecations],
                 |target, message| Deprecation {
@@ -154,7 +168,8 @@ impl PackageChange {
 }
 
 impl<Summary, Change> Differences<Summary, Change> {
-    /// Compares two maps, the older first. `summary` describes a value that only one of them has, and `change` one that differs.
+    /// Compares two maps, the older first. `summary` describes a value that only one of them has,
+    /// and `change` one that differs.
     fn between<K: Ord + Clone, V: PartialEq>(
         [old, new]: [&BTreeMap<K, V>; 2],
         summary: fn(K, &V) -> Summary,
@@ -162,14 +177,20 @@ impl<Summary, Change> Differences<Summary, Change> {
     ) -> Self {
         let only = |of: &BTreeMap<K, V>, other: &BTreeMap<K, V>| {
             let entries = of.iter().filter(|(key, _)| !other.contains_key(key));
-            entries.map(|(key, value)| summary(key.clone(), value)).collect()
+            entries
+                .map(|(key, value)| summary(key.clone(), value))
+                .collect()
         };
-        let both = old.iter().filter_map(|(key, value)| Some((key, value, new.get(key)?)));
+        let both = old
+            .iter()
+            .filter_map(|(key, value)| Some((key, value, new.get(key)?)));
         let differ = both.filter(|(_, old, new)| old != new);
         Self {
             added: only(new, old),
             removed: only(old, new),
-            changed: differ.map(|(key, old, new)| change(key.clone(), old, new)).collect(),
+            changed: differ
+                .map(|(key, old, new)| change(key.clone(), old, new))
+                .collect(),
         }
     }
 }
@@ -186,7 +207,11 @@ impl ChannelChange {
         Self {
             name,
             heads: ValueChange::between(owned(old.heads()), owned(new.heads())),
-            entries: Differences::between([&old.entries, &new.entries], |name, _| name, |name, _, _| name),
+            entries: Differences::between(
+                [&old.entries, &new.entries],
+                |name, _| name,
+                |name, _, _| name,
+            ),
         }
     }
 }
@@ -212,7 +237,8 @@ impl BundleChange {
         Self {
             name,
             version: ValueChange::between(old.version.clone(), new.version.clone()),
-            // Related images are compared as a set of references: their names and order do not change what is pulled.
+            // Related images are compared as a set of references: their names and order do not
+            // change what is pulled.
             image: ValueChange::between(Some(old.image.clone()), Some(new.image.clone())),
             images_added: after.difference(&before).cloned().collect(),
             images_removed: before.difference(&after).cloned().collect(),
@@ -226,8 +252,8 @@ impl<T: PartialEq> ValueChange<T> {
     }
 }
 
-/// Counts the metas that can only be compared by their bytes: other schemas, and an `olm.deprecations` whose bytes differ
-/// although its entries do not.
+/// Counts the metas that can only be compared by their bytes: other schemas, and an
+/// `olm.deprecations` whose bytes differ although its entries do not.
 fn others(old: &Package, new: &Package) -> Vec<OtherChange> {
     let none = Vec::new();
     let schemas: BTreeSet<&String> = old.others.keys().chain(new.others.keys()).collect();
@@ -235,8 +261,11 @@ fn others(old: &Package, new: &Package) -> Vec<OtherChange> {
         let lines = [old, new].map(|package| package.others.get(schema).unwrap_or(&none));
         other(schema, lines)
     });
-    let mut changes: Vec<OtherChange> = changes.filter(|change| change.added + change.removed > 0).collect();
-    // Equal messages in other bytes, such as another order, would otherwise look like no change at all.
+    let mut changes: Vec<OtherChange> = changes
+        .filter(|change| change.added + change.removed > 0)
+        .collect();
+    // Equal messages in other bytes, such as another order, would otherwise look like no change at
+    // all.
     if old.deprecations == new.deprecations && old.deprecation_lines != new.deprecation_lines {
         let lines = [old, new].map(|package| &package.deprecation_lines);
         changes.push(other("olm.deprecations", lines));
@@ -248,9 +277,16 @@ fn others(old: &Package, new: &Package) -> Vec<OtherChange> {
 fn other(schema: &str, [old, new]: [&Vec<Sha256>; 2]) -> OtherChange {
     // Hashes may repeat: a broken catalog can hold the same line several times.
     let mut counts: BTreeMap<Sha256, i64> = BTreeMap::new();
-    new.iter().for_each(|hash| *counts.entry(*hash).or_default() += 1);
-    old.iter().for_each(|hash| *counts.entry(*hash).or_default() -= 1);
-    let sum = |sign: i64| counts.values().map(|count| (sign * count).max(0).unsigned_abs()).sum();
+    new.iter()
+        .for_each(|hash| *counts.entry(*hash).or_default() += 1);
+    old.iter()
+        .for_each(|hash| *counts.entry(*hash).or_default() -= 1);
+    let sum = |sign: i64| {
+        counts
+            .values()
+            .map(|count| (sign * count).max(0).unsigned_abs())
+            .sum()
+    };
     OtherChange {
         schema: schema.to_owned(),
         added: sum(1),

@@ -1,4 +1,5 @@
-//! Facts about packages that are recorded at publication: one recorder for each kind, one document for all of its parts.
+//! Facts about packages that are recorded at publication: one recorder for each kind, one document
+//! for all of its parts.
 //!
 //! ```text
 //! lines of a Shard -> Recorder of each FactKind -> part in JSON -> FactsBuilder -> Facts   at publication
@@ -20,8 +21,8 @@ pub struct FactKind {
     pub version: u32,
     /// Starts the recorder of one Shard.
     pub recorder: for<'s> fn(RecordedShard<'s>) -> Box<dyn Recorder + 's>,
-    /// Maximum size of all parts of one document, in bytes: several times those of the largest real catalog. Parts beyond it lack
-    /// their long texts.
+    /// Maximum size of all parts of one document, in bytes: several times those of the largest real
+    /// catalog. Parts beyond it lack their long texts.
     pub bytes_max: usize,
     /// Returns true if a part that another program recorded has the form of this kind.
     pub is_part: fn(&RawValue) -> bool,
@@ -50,8 +51,8 @@ pub trait Recorder {
     /// Adds the next bytes, which may start or end within a line.
     fn push(&mut self, lines: &[u8]);
 
-    /// Returns the part in JSON after the last bytes; `null` if there is nothing to say about the Package. Returns `None` if it
-    /// needs the lines once more, from their start.
+    /// Returns the part in JSON after the last bytes; `null` if there is nothing to say about the
+    /// Package. Returns `None` if it needs the lines once more, from their start.
     fn finish(&mut self) -> Option<Box<RawValue>>;
 }
 
@@ -137,7 +138,10 @@ mod tests {
     #[test]
     fn part_of_another_form_is_not_one_of_the_kind() {
         let other = json(&[1]);
-        assert!(FACT_KINDS.iter().all(|kind| !(kind.is_part)(&other)), "{other}");
+        assert!(
+            FACT_KINDS.iter().all(|kind| !(kind.is_part)(&other)),
+            "{other}"
+        );
         assert!((FINDINGS.is_part)(&part(1)) && (SEARCH.is_part)(&(SEARCH.shorten)(&other)));
     }
 }

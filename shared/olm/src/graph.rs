@@ -1,4 +1,5 @@
-//! The upgrade graph of a channel, by the rules of operator-registry v1.73.0 (`alpha/model`, `Channel.Validate`).
+//! The upgrade graph of a channel, by the rules of operator-registry v1.73.0 (`alpha/model`,
+//! `Channel.Validate`).
 
 use std::collections::{HashMap, HashSet};
 
@@ -42,12 +43,17 @@ pub enum GraphFault<'a> {
 }
 
 impl<'a> ChannelGraph<'a> {
-    /// Reads the graph. The work grows with the number of edges: the chain is walked once and without recursion.
+    /// Reads the graph. The work grows with the number of edges: the chain is walked once and
+    /// without recursion.
     ///
     /// # Errors
     /// The first rule that the graph breaks.
     pub fn new(entries: &[GraphEntry<'a>]) -> Result<Self, GraphFault<'a>> {
-        let mut connected: HashSet<&str> = entries.iter().flat_map(|entry| &entry.skips).copied().collect();
+        let mut connected: HashSet<&str> = entries
+            .iter()
+            .flat_map(|entry| &entry.skips)
+            .copied()
+            .collect();
         // The chain ends before a skipped entry, because no update leads there.
         let chain = chain(entries, |name| connected.contains(name))?;
         let head = chain[0];
@@ -55,26 +61,35 @@ impl<'a> ChannelGraph<'a> {
         Ok(Self { head, connected })
     }
 
-    /// Returns false for a stranded entry: one that is neither on the chain from the head nor skipped.
+    /// Returns false for a stranded entry: one that is neither on the chain from the head nor
+    /// skipped.
     pub fn is_connected(&self, name: &str) -> bool {
         self.connected.contains(name)
     }
 }
 
-/// Returns the names from the head along `replaces`, the head first, up to one before which the chain ends. Of two entries with one
-/// name the chain follows the last.
+/// Returns the names from the head along `replaces`, the head first, up to one before which the
+/// chain ends. Of two entries with one name the chain follows the last.
 pub(crate) fn chain<'a>(
     entries: &[GraphEntry<'a>],
     ends_before: impl Fn(&str) -> bool,
 ) -> Result<Vec<&'a str>, GraphFault<'a>> {
-    let replaced: HashMap<&str, Option<&'a str>> = entries.iter().map(|entry| (entry.name, entry.replaces)).collect();
+    let replaced: HashMap<&str, Option<&'a str>> = entries
+        .iter()
+        .map(|entry| (entry.name, entry.replaces))
+        .collect();
     let mut name = match *heads(entries).as_slice() {
         [] => return Err(GraphFault::NoHead),
         [head] => head,
         ref several => return Err(GraphFault::Heads(several.to_vec())),
     };
     let (mut chain, mut visited) = (vec![name], HashSet::from([name]));
-    while let Some(replaces) = replaced.get(name).copied().flatten().filter(|next| !ends_before(next)) {
+    while let Some(replaces) = replaced
+        .get(name)
+        .copied()
+        .flatten()
+        .filter(|next| !ends_before(next))
+    {
         if !visited.insert(replaces) {
             return Err(GraphFault::Cycle { name, replaces });
         }

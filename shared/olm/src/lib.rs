@@ -16,24 +16,31 @@ mod validate;
 mod version;
 
 pub use changes::{
-    BundleChange, BundleSummary, CHANGES_VERSION, Changes, ChannelChange, ChannelSummary, Deprecation, Differences,
-    OtherChange, PackageChange, PackageSummary, TextChange, ValueChange,
+    BundleChange, BundleSummary, CHANGES_VERSION, Changes, ChannelChange, ChannelSummary,
+    Deprecation, Differences, OtherChange, PackageChange, PackageSummary, TextChange, ValueChange,
 };
 pub use compare::{ChangedShard, changed_shards};
 pub use facts::{FACT_KINDS, FactKind, FactsBuilder, RecordedShard, Recorder};
 pub use graph::{ChannelGraph, GraphEntry, GraphFault};
-pub use lifecycle::{Day, DayError, LIFECYCLES, Lifecycle, LifecyclePhase, LifecyclePlatform, LifecycleVersion};
-pub use package::{Bundle, Channel, ChannelEntry, DeprecationTarget, Package, RelatedImage, UnreadableMeta};
+pub use lifecycle::{
+    Day, DayError, LIFECYCLES, Lifecycle, LifecyclePhase, LifecyclePlatform, LifecycleVersion,
+};
+pub use package::{
+    Bundle, Channel, ChannelEntry, DeprecationTarget, Package, RelatedImage, UnreadableMeta,
+};
 pub use parser::PackageParser;
 pub use required_images::{BundleSelection, ImageUse, RequiredImages, SelectionError};
-pub use requirement::{BundleFields, Constraint, ConstraintList, Gvk, PropertyFields, RequiredPackage};
+pub use requirement::{
+    BundleFields, Constraint, ConstraintList, Gvk, PropertyFields, RequiredPackage,
+};
 pub use search::{
-    FacetCount, FacetCounts, SEARCH, SEARCH_LIMIT_MAX, SearchFacet, SearchField, SearchFilter, SearchHit, SearchIndex,
-    SearchQuery, SearchResults, TooManyTerms,
+    FacetCount, FacetCounts, SEARCH, SEARCH_LIMIT_MAX, SearchFacet, SearchField, SearchFilter,
+    SearchHit, SearchIndex, SearchQuery, SearchResults, TooManyTerms,
 };
 pub use upgrade::{UpgradeEntry, UpgradeGraph, UpgradeRule, UpgradeStep, comparable_version};
 pub use validate::{
-    CSV_METADATA, FINDINGS, FINDINGS_MAX, ICON, RELATED_IMAGES, Rule, RuleViolation, SchemaCounts, Severity, Shape,
-    ShapeField, ShardValidator, ValidationSummary, decode_base64, field_position, is_cache_key,
+    CSV_METADATA, FINDINGS, FINDINGS_MAX, ICON, RELATED_IMAGES, Rule, RuleViolation, SchemaCounts,
+    Severity, Shape, ShapeField, ShardValidator, ValidationSummary, decode_base64, field_position,
+    is_cache_key,
 };
 pub use version::{VersionRange, VersionSpan, parse_version};

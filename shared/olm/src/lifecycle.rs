@@ -1,4 +1,5 @@
-//! Phases of support of operators: documents of openshift/enhancements, `lifecycle-and-compatibility`.
+//! Phases of support of operators: documents of openshift/enhancements,
+//! `lifecycle-and-compatibility`.
 
 use std::{collections::HashSet, fmt, ops::RangeInclusive, str::FromStr, time::UNIX_EPOCH};
 
@@ -39,7 +40,12 @@ impl FromStr for Day {
 
 impl From<std::time::SystemTime> for Day {
     fn from(time: std::time::SystemTime) -> Self {
-        Self(time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() / SECONDS_PER_DAY)
+        Self(
+            time.duration_since(UNIX_EPOCH)
+                .unwrap_or_default()
+                .as_secs()
+                / SECONDS_PER_DAY,
+        )
     }
 }
 
@@ -103,15 +109,23 @@ impl LifecyclePhase {
 }
 
 impl Lifecycle {
-    /// Returns each rule of the enhancement that the document breaks, with the version and the phase.
+    /// Returns each rule of the enhancement that the document breaks, with the version and the
+    /// phase.
     pub(crate) fn faults(&self) -> Vec<(Rule, String)> {
         let mut faults = Vec::new();
         let mut names = HashSet::new();
         for version in &self.versions {
             let name = &version.name;
-            let is_minor = name.split('.').filter(|number| number.parse::<u64>().is_ok()).count() == 2;
+            let is_minor = name
+                .split('.')
+                .filter(|number| number.parse::<u64>().is_ok())
+                .count()
+                == 2;
             if !is_minor || name.split('.').count() != 2 {
-                faults.push((Rule::LifecycleInvalid, format!("version {name:?} is not MAJOR.MINOR")));
+                faults.push((
+                    Rule::LifecycleInvalid,
+                    format!("version {name:?} is not MAJOR.MINOR"),
+                ));
             }
             if !names.insert(name) {
                 faults.push((Rule::LifecycleDuplicate, format!("version {name:?}")));
@@ -128,8 +142,12 @@ impl Lifecycle {
                     faults.push((Rule::LifecycleDateInvalid, detail()));
                 }
                 match before {
-                    Some(before) if start <= before => faults.push((Rule::LifecycleOverlap, detail())),
-                    Some(before) if start.days_after(before) > 1 => faults.push((Rule::LifecycleGap, detail())),
+                    Some(before) if start <= before => {
+                        faults.push((Rule::LifecycleOverlap, detail()))
+                    }
+                    Some(before) if start.days_after(before) > 1 => {
+                        faults.push((Rule::LifecycleGap, detail()))
+                    }
                     _ => {}
                 }
                 before = Some(end);

@@ -16,7 +16,8 @@ pub struct Package {
     pub bundles: BTreeMap<String, Bundle>,
     /// Messages of the deprecations by their target.
     pub deprecations: BTreeMap<DeprecationTarget, String>,
-    /// Documents about phases of support, as JSON: [`Lifecycle`](crate::Lifecycle) if they can be read.
+    /// Documents about phases of support, as JSON: [`Lifecycle`](crate::Lifecycle) if they can be
+    /// read.
     pub lifecycles: Vec<String>,
     /// Hash of each line with the schema `olm.package`.
     pub package_lines: Vec<Sha256>,
@@ -114,9 +115,10 @@ impl ChannelEntry {
 }
 
 impl Channel {
-    /// Returns the entries that no entry replaces or skips, in byte order: one in a valid channel, none or several in a
-    /// broken one.
-    // The definition is that of operator-registry (`alpha/model`, `Channel.Head`), where more than one is an error.
+    /// Returns the entries that no entry replaces or skips, in byte order: one in a valid channel,
+    /// none or several in a broken one.
+    // The definition is that of operator-registry (`alpha/model`, `Channel.Head`), where more than
+    // one is an error.
     pub fn heads(&self) -> Vec<&str> {
         heads(&self.graph_entries().collect::<Vec<_>>())
     }

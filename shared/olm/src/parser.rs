@@ -3,11 +3,15 @@ use std::borrow::Cow;
 use model::{Sha256, text::LineBuffer};
 use serde::Deserialize;
 
-use crate::{Bundle, BundleFields, ChannelEntry, DeprecationTarget, LIFECYCLES, Package, RelatedImage, UnreadableMeta};
+use crate::{
+    Bundle, BundleFields, ChannelEntry, DeprecationTarget, LIFECYCLES, Package, RelatedImage,
+    UnreadableMeta,
+};
 
 /// Parser of the lines of one Shard, which may come in chunks of any size.
 ///
-/// It keeps the hash of each line and the few fields that matter, so a Package of any size takes little memory.
+/// It keeps the hash of each line and the few fields that matter, so a Package of any size takes
+/// little memory.
 ///
 /// ```
 /// use catalog_mirror_olm::PackageParser;
@@ -86,14 +90,19 @@ impl PackageParser {
     /// Returns the Package. A last line without a newline counts too.
     pub fn finish(mut self) -> Package {
         self.lines.finish(|line| self.package.line(line));
-        // Sorted, so that the order of lines of other schemas does not count as a change of their content.
-        self.package.others.values_mut().for_each(|lines| lines.sort_unstable());
+        // Sorted, so that the order of lines of other schemas does not count as a change of their
+        // content.
+        self.package
+            .others
+            .values_mut()
+            .for_each(|lines| lines.sort_unstable());
         self.package
     }
 }
 
 impl Package {
-    /// Adds one line. A line that does not fit its schema is kept by its hash, so that no difference is lost.
+    /// Adds one line. A line that does not fit its schema is kept by its hash, so that no
+    /// difference is lost.
     fn line(&mut self, line: &[u8]) {
         let hash = Sha256::of(line);
         // A line that is not JSON has an empty header and is kept by its hash.
@@ -112,7 +121,12 @@ impl Package {
         self.others.entry(schema.to_owned()).or_default().push(hash);
     }
 
-    fn read(&mut self, header: &MetaHeader<'_>, line: &[u8], hash: Sha256) -> serde_json::Result<()> {
+    fn read(
+        &mut self,
+        header: &MetaHeader<'_>,
+        line: &[u8],
+        hash: Sha256,
+    ) -> serde_json::Result<()> {
         match &*header.schema {
             "olm.package" => {
                 let read: OlmPackage = serde_json::from_slice(line)?;
@@ -126,12 +140,14 @@ impl Package {
                 let read: OlmEntries<OlmDeprecation> = serde_json::from_slice(line)?;
                 self.deprecation_lines.push(hash);
                 let entries = read.entries.into_iter().flatten();
-                let messages = entries.map(|entry| (entry.reference, entry.message.unwrap_or_default()));
+                let messages =
+                    entries.map(|entry| (entry.reference, entry.message.unwrap_or_default()));
                 self.deprecations.extend(messages);
             }
             schema => {
                 if schema == LIFECYCLES {
-                    self.lifecycles.extend(str::from_utf8(line).map(str::to_owned));
+                    self.lifecycles
+                        .extend(str::from_utf8(line).map(str::to_owned));
                 }
                 self.other(schema, hash);
             }
@@ -162,7 +178,9 @@ impl Package {
         bundle.version = read.version();
         for property in read.properties.iter().flatten() {
             bundle.max_openshift.extend(property.max_openshift());
-            bundle.requires.extend(property.requirement().map(Into::into));
+            bundle
+                .requires
+                .extend(property.requirement().map(Into::into));
             bundle.provides.extend(property.provided());
         }
         bundle.image = read.image.unwrap_or_default();

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Bundle, Channel, Package, UnreadableMeta};
 
-/// Maximum size of all uses, in bytes: ten times those of the largest real catalog. Each has the name of its bundle, which may
-/// have megabytes.
+/// Maximum size of all uses, in bytes: ten times those of the largest real catalog. Each has the
+/// name of its bundle, which may have megabytes.
 const USES_MAX: usize = 64 << 20;
 
 /// Selection of bundles of a catalog. The default selects all.
@@ -19,8 +19,8 @@ pub struct BundleSelection {
     pub heads_only: bool,
 }
 
-/// Error of a selection that would leave out images, and the reason: it names what does not exist or cannot be read, or the names of
-/// the bundles and images exceed the memory for them.
+/// Error of a selection that would leave out images, and the reason: it names what does not exist
+/// or cannot be read, or the names of the bundles and images exceed the memory for them.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("{0}")]
 pub struct SelectionError(String);
@@ -66,7 +66,8 @@ impl BundleSelection {
         self.packages.is_empty() || self.packages.contains(package)
     }
 
-    /// Returns the selected channels of a Package, or `None` if all bundles are selected whatever their channel.
+    /// Returns the selected channels of a Package, or `None` if all bundles are selected whatever
+    /// their channel.
     ///
     /// # Errors
     /// Fails if the Package was selected by its name and has none of the selected channels.
@@ -78,28 +79,45 @@ impl BundleSelection {
         if self.channels.is_empty() && !self.heads_only {
             return Ok(None);
         }
-        let wanted = |channel: &&String| self.channels.is_empty() || self.channels.contains(*channel);
-        let channels = package.channels.iter().filter(|(channel, _)| wanted(channel));
-        let channels: Vec<_> = channels.map(|(name, channel)| (name.as_str(), channel)).collect();
+        let wanted =
+            |channel: &&String| self.channels.is_empty() || self.channels.contains(*channel);
+        let channels = package
+            .channels
+            .iter()
+            .filter(|(channel, _)| wanted(channel));
+        let channels: Vec<_> = channels
+            .map(|(name, channel)| (name.as_str(), channel))
+            .collect();
         if channels.is_empty() && !self.channels.is_empty() && self.packages.contains(name) {
             let has: Vec<&String> = package.channels.keys().collect();
-            let problem = format!("package {name} has none of the channels asked for; it has {has:?}");
+            let problem =
+                format!("package {name} has none of the channels asked for; it has {has:?}");
             return Err(SelectionError(problem));
         }
         Ok(Some(channels))
     }
 
-    /// Returns the selected bundles of a Package. Entries of a channel without a bundle are skipped: they have no images.
-    fn bundles<'a>(&self, name: &str, package: &'a Package) -> Result<Vec<(&'a str, &'a Bundle)>, SelectionError> {
-        // A bundle or channel that cannot be parsed may need any image, and a missing image is noticed only in the disconnected cluster.
-        let matters = |line: &&UnreadableMeta| matches!(&*line.schema, "olm.bundle" | "olm.channel");
+    /// Returns the selected bundles of a Package. Entries of a channel without a bundle are
+    /// skipped: they have no images.
+    fn bundles<'a>(
+        &self,
+        name: &str,
+        package: &'a Package,
+    ) -> Result<Vec<(&'a str, &'a Bundle)>, SelectionError> {
+        // A bundle or channel that cannot be parsed may need any image, and a missing image is
+        // noticed only in the disconnected cluster.
+        let matters =
+            |line: &&UnreadableMeta| matches!(&*line.schema, "olm.bundle" | "olm.channel");
         if let Some(line) = package.unreadable.iter().find(matters) {
             return Err(SelectionError(format!(
                 "the {} {:?} of package {name} cannot be read: {}",
                 line.schema, line.name, line.reason
             )));
         }
-        let all = package.bundles.iter().map(|(name, bundle)| (name.as_str(), bundle));
+        let all = package
+            .bundles
+            .iter()
+            .map(|(name, bundle)| (name.as_str(), bundle));
         let Some(channels) = self.channels(name, package)? else {
             return Ok(all.collect());
         };
@@ -110,7 +128,8 @@ impl BundleSelection {
                 continue;
             }
             let heads = channel.heads();
-            // A channel without a head is broken. Selecting nothing from it would miss its images silently.
+            // A channel without a head is broken. Selecting nothing from it would miss its images
+            // silently.
             if heads.is_empty() && !channel.entries.is_empty() {
                 let problem = format!("channel {channel_name} of package {name} has no head");
                 return Err(SelectionError(problem));
@@ -125,7 +144,8 @@ impl RequiredImages {
     /// Adds the images of the selected bundles of one Package.
     ///
     /// # Errors
-    /// Fails if an image could be left out, or if the names of all bundles with their images take too much memory.
+    /// Fails if an image could be left out, or if the names of all bundles with their images take
+    /// too much memory.
     pub fn add(
         &mut self,
         catalog: &str,
@@ -134,7 +154,8 @@ impl RequiredImages {
         choice: &BundleSelection,
     ) -> Result<(), SelectionError> {
         for (bundle_name, bundle) in choice.bundles(name, package)? {
-            // Most bundles list their own image among the related ones, without a name or under any.
+            // Most bundles list their own image among the related ones, without a name or under
+            // any.
             let related = bundle
                 .related_images
                 .iter()
@@ -148,10 +169,15 @@ impl RequiredImages {
                     bundle: bundle_name.to_owned(),
                     name: name_in_bundle.to_owned(),
                 };
-                self.size += image.len() + catalog.len() + name.len() + bundle_name.len() + name_in_bundle.len();
+                self.size += image.len()
+                    + catalog.len()
+                    + name.len()
+                    + bundle_name.len()
+                    + name_in_bundle.len();
                 if self.size > USES_MAX {
-                    let problem =
-                        format!("the names of the bundles with their images exceed the limit of {USES_MAX} bytes");
+                    let problem = format!(
+                        "the names of the bundles with their images exceed the limit of {USES_MAX} bytes"
+                    );
                     return Err(SelectionError(problem));
                 }
                 self.images.entry(image.clone()).or_default().insert(need);

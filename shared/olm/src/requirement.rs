@@ -5,7 +5,8 @@ use std::{borrow::Cow, fmt};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// Fields of the line of a bundle. A bundle whose content lies in the catalog (`olm.bundle.object`) has no image.
+/// Fields of the line of a bundle. A bundle whose content lies in the catalog (`olm.bundle.object`)
+/// has no image.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct BundleFields<'a> {
@@ -72,7 +73,8 @@ pub struct RequiredPackage {
 }
 
 /// Value of an `olm.constraint`. Its depth is bounded by the JSON parser.
-// A `cel` expression is not evaluated and counts as fulfilled. Boxed, because `{}` is a constraint too.
+// A `cel` expression is not evaluated and counts as fulfilled. Boxed, because `{}` is a constraint
+// too.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Constraint {
@@ -108,7 +110,9 @@ impl BundleFields<'_> {
     pub fn version(&self) -> Option<String> {
         let mut properties = self.properties.iter().flatten();
         let package = properties.find(|property| property.kind == "olm.package")?;
-        package.value().map(|package: PackageProperty| package.version)
+        package
+            .value()
+            .map(|package: PackageProperty| package.version)
     }
 }
 
@@ -123,7 +127,8 @@ impl<'a> PropertyFields<'a> {
         serde_json::from_str(self.json()).ok()
     }
 
-    /// Returns the newest version of OpenShift for which the bundle is, as OLM v0 reads it; `None` for another property.
+    /// Returns the newest version of OpenShift for which the bundle is, as OLM v0 reads it; `None`
+    /// for another property.
     pub fn max_openshift(&self) -> Option<String> {
         (self.kind == MAX_OPENSHIFT).then(|| self.json().trim_matches('"').to_owned())
     }
@@ -134,7 +139,8 @@ impl<'a> PropertyFields<'a> {
         api.flatten().map(|api| api.text())
     }
 
-    /// Returns what the bundle requires as the JSON of a [`Constraint`]; `None` for a property that is no requirement.
+    /// Returns what the bundle requires as the JSON of a [`Constraint`]; `None` for a property that
+    /// is no requirement.
     pub fn requirement(&self) -> Option<Cow<'a, str>> {
         let json = self.json();
         match &*self.kind {
@@ -152,12 +158,16 @@ impl Constraint {
         serde_json::from_str(json).ok()
     }
 
-    /// Returns true if the constraint is met. `has` answers for the API and the package of one constraint, without its parts.
+    /// Returns true if the constraint is met. `has` answers for the API and the package of one
+    /// constraint, without its parts.
     pub fn is_met(&self, has: &dyn Fn(&Self) -> bool) -> bool {
         let is_met = |part: &Self| part.is_met(has);
         let is_any_met = |list: &ConstraintList| list.constraints.iter().any(is_met);
         has(self)
-            && self.all.as_ref().is_none_or(|list| list.constraints.iter().all(is_met))
+            && self
+                .all
+                .as_ref()
+                .is_none_or(|list| list.constraints.iter().all(is_met))
             && self.any.as_ref().is_none_or(|list| is_any_met(list))
             && self.not.as_ref().is_none_or(|list| !is_any_met(list))
     }
@@ -170,9 +180,16 @@ impl fmt::Display for Constraint {
             parts.push(format!("API {}/{} {}", gvk.group, gvk.version, gvk.kind));
         }
         if let Some(package) = &self.package {
-            parts.push(format!("package {} {}", package.package_name, package.version_range));
+            parts.push(format!(
+                "package {} {}",
+                package.package_name, package.version_range
+            ));
         }
-        for (name, list) in [("all of", &self.all), ("any of", &self.any), ("none of", &self.not)] {
+        for (name, list) in [
+            ("all of", &self.all),
+            ("any of", &self.any),
+            ("none of", &self.not),
+        ] {
             if let Some(list) = list {
                 let texts = list.constraints.iter().map(ToString::to_string);
                 parts.push(format!("{name} ({})", texts.collect::<Vec<_>>().join(", ")));

@@ -8,10 +8,12 @@ use semver::Version;
 use serde::Serialize;
 
 use crate::{
-    Channel, ChannelEntry, GraphEntry, GraphFault, Package, VersionRange, graph::chain, version::parse_version,
+    Channel, ChannelEntry, GraphEntry, GraphFault, Package, VersionRange, graph::chain,
+    version::parse_version,
 };
 
-/// Upgrade graph of a channel that may be broken: every upgrade between two of its entries, and from bundles that it only names.
+/// Upgrade graph of a channel that may be broken: every upgrade between two of its entries, and
+/// from bundles that it only names.
 ///
 /// ```
 /// use catalog_mirror_olm::{PackageParser, UpgradeGraph, UpgradeStep};
@@ -58,7 +60,8 @@ pub struct UpgradeStep {
     pub by: Vec<UpgradeRule>,
 }
 
-/// Field of an entry that offers an upgrade. In the order in which `opm alpha render-graph` draws them.
+/// Field of an entry that offers an upgrade. In the order in which `opm alpha render-graph` draws
+/// them.
 // As text it is the word of `opm alpha render-graph`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, strum::Display)]
 #[serde(rename_all = "camelCase")]
@@ -74,7 +77,8 @@ pub enum UpgradeRule {
     Replaces,
 }
 
-/// Reads a version as OLM compares it: without build metadata. A leading `v` is allowed, as people write it.
+/// Reads a version as OLM compares it: without build metadata. A leading `v` is allowed, as people
+/// write it.
 pub fn comparable_version(text: &str) -> Option<Version> {
     parse_version(text.strip_prefix('v').unwrap_or(text))
 }
@@ -92,7 +96,8 @@ impl Package {
             names.find(|name| self.version_of(name).is_some_and(fits))
         };
         let comparable = comparable_version(version);
-        let is_equal = |other: &str| comparable.is_some() && comparable_version(other) == comparable;
+        let is_equal =
+            |other: &str| comparable.is_some() && comparable_version(other) == comparable;
         // As it is written first: two versions may differ in build metadata alone.
         let found = find(&|other| other == version).or_else(|| find(&is_equal));
         found.map(String::as_str)
@@ -116,7 +121,11 @@ impl UpgradeStep {
 
     /// Returns the labels of steps in their order, for people.
     pub fn labels(steps: &[Self]) -> String {
-        steps.iter().map(Self::label).collect::<Vec<_>>().join(" -> ")
+        steps
+            .iter()
+            .map(Self::label)
+            .collect::<Vec<_>>()
+            .join(" -> ")
     }
 }
 
@@ -137,12 +146,19 @@ impl<'a> UpgradeEntry<'a> {
         let rules = [
             (UpgradeRule::Skips, self.entry.skips.contains(bundle)),
             (UpgradeRule::SkipRange, is_in_range),
-            (UpgradeRule::Replaces, self.entry.replaces.as_deref() == Some(bundle)),
+            (
+                UpgradeRule::Replaces,
+                self.entry.replaces.as_deref() == Some(bundle),
+            ),
         ];
         let rules = rules.into_iter().filter(|(_, holds)| *holds);
         let by: Vec<UpgradeRule> = rules.map(|(rule, _)| rule).collect();
         let (bundle, version) = (self.name.to_owned(), self.version.map(str::to_owned));
-        (!by.is_empty()).then_some(UpgradeStep { bundle, version, by })
+        (!by.is_empty()).then_some(UpgradeStep {
+            bundle,
+            version,
+            by,
+        })
     }
 }
 
@@ -172,15 +188,19 @@ impl<'a> UpgradeGraph<'a> {
         }
     }
 
-    /// Reads a channel with the entries to which OLM v0 updates, in its order: from the head along `replaces`, without those that are
-    /// skipped.
+    /// Reads a channel with the entries to which OLM v0 updates, in its order: from the head along
+    /// `replaces`, without those that are skipped.
     ///
     /// # Errors
     /// A channel that OLM v0 refuses.
     // By `sortChannel` of operator-lifecycle-manager v0.38.0 (`pkg/controller/registry/resolver`).
     pub fn of_olm_v0(package: &'a Package, channel: &'a Channel) -> Result<Self, GraphFault<'a>> {
         let entries: Vec<GraphEntry<'_>> = channel.graph_entries().collect();
-        let skipped: HashSet<&str> = entries.iter().flat_map(|entry| &entry.skips).copied().collect();
+        let skipped: HashSet<&str> = entries
+            .iter()
+            .flat_map(|entry| &entry.skips)
+            .copied()
+            .collect();
         let chain = chain(&entries, |_| false)?.into_iter();
         let entries = chain.filter(|name| !skipped.contains(name));
         let entries = entries.filter_map(|name| channel.entries.get_key_value(name));
@@ -188,7 +208,8 @@ impl<'a> UpgradeGraph<'a> {
         Ok(Self::of(entries.collect()))
     }
 
-    /// Returns the steps from a bundle to each entry that updates it. A range may hold the version of its own entry.
+    /// Returns the steps from a bundle to each entry that updates it. A range may hold the version
+    /// of its own entry.
     pub fn updates(&self, from: &UpgradeStep) -> impl Iterator<Item = UpgradeStep> {
         let version = from.version.as_deref().and_then(comparable_version);
         let named = self.updating.get(&*from.bundle).into_iter().flatten();
@@ -197,8 +218,8 @@ impl<'a> UpgradeGraph<'a> {
         candidates.into_iter().filter_map(steps)
     }
 
-    /// Returns the fewest steps from a bundle to an entry, without the start. Of several ways it is the one whose first steps lead to
-    /// the newest versions. `None` if no way leads there.
+    /// Returns the fewest steps from a bundle to an entry, without the start. Of several ways it is
+    /// the one whose first steps lead to the newest versions. `None` if no way leads there.
     pub fn fewest_steps(&self, from: &UpgradeStep, to: &str) -> Option<Vec<UpgradeStep>> {
         // The start of the first step to each bundle.
         let mut before: HashMap<String, UpgradeStep> = HashMap::new();
@@ -220,12 +241,14 @@ impl<'a> UpgradeGraph<'a> {
         None
     }
 
-    /// Returns the steps that follow if each leads to the first entry that updates the one before, without the start.
+    /// Returns the steps that follow if each leads to the first entry that updates the one before,
+    /// without the start.
     pub fn first_steps(&self, from: &UpgradeStep) -> Vec<UpgradeStep> {
         let mut way = vec![from.clone()];
         let mut passed = HashSet::from([from.bundle.clone()]);
         while let Some(step) = way.last().and_then(|last| self.updates(last).next()) {
-            // A range may hold the version of its own entry, and entries that update each other would be installed in turn.
+            // A range may hold the version of its own entry, and entries that update each other
+            // would be installed in turn.
             if !passed.insert(step.bundle.clone()) {
                 break;
             }

@@ -1,5 +1,5 @@
-//! Versions and ranges as the Go library blang/semver v4 reads them. The crate `semver` refuses ranges that blang accepts
-//! and the reverse, so it cannot read them in its place.
+//! Versions and ranges as the Go library blang/semver v4 reads them. The crate `semver` refuses
+//! ranges that blang accepts and the reverse, so it cannot read them in its place.
 
 use std::ops::{Bound, RangeBounds as _};
 
@@ -35,7 +35,8 @@ enum RangeCondition {
     Not(Version),
 }
 
-/// Reads a version: three numbers, then optionally a pre-release and build metadata, which is not compared and left out.
+/// Reads a version: three numbers, then optionally a pre-release and build metadata, which is not
+/// compared and left out.
 pub fn parse_version(text: &str) -> Option<Version> {
     let mut version = Version::parse(text).ok()?;
     version.build = BuildMetadata::EMPTY;
@@ -73,15 +74,17 @@ impl VersionRange {
         })
     }
 
-    /// Returns the range as intervals that neither overlap nor are empty, in ascending order, for versions without build metadata. A
-    /// sorted set of versions answers each by one search.
+    /// Returns the range as intervals that neither overlap nor are empty, in ascending order, for
+    /// versions without build metadata. A sorted set of versions answers each by one search.
     pub fn intervals(&self) -> &[VersionSpan] {
         &self.intervals
     }
 
     /// Returns true if a version without build metadata is in the range.
     pub fn contains(&self, version: &Version) -> bool {
-        self.intervals.iter().any(|interval| interval.contains(version))
+        self.intervals
+            .iter()
+            .any(|interval| interval.contains(version))
     }
 }
 
@@ -130,7 +133,8 @@ fn conjunction(all: Vec<RangeCondition>) -> Vec<VersionInterval> {
     intervals
 }
 
-/// Splits at spaces, but not at those after an operator. A part of one character is lost, as in blang.
+/// Splits at spaces, but not at those after an operator. A part of one character is lost, as in
+/// blang.
 fn parts(text: &str) -> Vec<String> {
     let mut last = ' ';
     let ends = |c: char| match c {
@@ -152,9 +156,14 @@ fn alternatives(parts: &[String]) -> Option<Vec<VersionInterval>> {
     }
     let mut intervals = Vec::new();
     // blang crashes at an alternative without a comparison; no version is in it here.
-    for parts in parts.split(|part| part == "||").filter(|parts| !parts.is_empty()) {
+    for parts in parts
+        .split(|part| part == "||")
+        .filter(|parts| !parts.is_empty())
+    {
         let mut all = Vec::new();
-        parts.iter().try_for_each(|part| read_part(part, &mut all))?;
+        parts
+            .iter()
+            .try_for_each(|part| read_part(part, &mut all))?;
         intervals.extend(conjunction(all));
     }
     Some(intervals)
@@ -172,7 +181,8 @@ fn read_part(part: &str, all: &mut Vec<RangeCondition>) -> Option<()> {
     } else {
         (version.to_owned(), version.to_owned())
     };
-    // The versions that the text stands for lie between these places. A place that the operator does not need may be malformed.
+    // The versions that the text stands for lie between these places. A place that the operator
+    // does not need may be malformed.
     let start = || place(&low, false);
     let end = || place(&end, !is_wildcard);
     match operator.trim() {
@@ -191,8 +201,8 @@ fn read_part(part: &str, all: &mut Vec<RangeCondition>) -> Option<()> {
     Some(())
 }
 
-/// Returns the first version of a wildcard, and the first one after it. blang replaces an `x` by a zero, and counts up the number before
-/// the last `x`; without one there is no end.
+/// Returns the first version of a wildcard, and the first one after it. blang replaces an `x` by a
+/// zero, and counts up the number before the last `x`; without one there is no end.
 fn wildcard(version: &str) -> (String, String) {
     let flat = version.replacen(".x.x", ".x", 1).replacen(".x", ".0", 1);
     let low = match flat.split('.').count() {
@@ -254,7 +264,9 @@ mod tests {
     #[case::empty_alternative("1.0.0 || || 2.0.0", "00100010")]
     fn range_contains_what_blang_takes(#[case] range: &str, #[case] expected: &str) {
         let range = VersionRange::parse(range).unwrap();
-        let versions = VERSIONS.split(' ').map(|text| text.parse::<Version>().unwrap());
+        let versions = VERSIONS
+            .split(' ')
+            .map(|text| text.parse::<Version>().unwrap());
         let digits = versions.map(|version| u8::from(range.contains(&version)).to_string());
         assert_eq!(digits.collect::<String>(), expected);
     }

@@ -13,7 +13,8 @@ const LABEL_CHARS: usize = 200;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum GraphFormat {
-    /// Lines for a terminal, the newest version first, with chains of replaces as git draws branches.
+    /// Lines for a terminal, the newest version first, with chains of replaces as git draws
+    /// branches.
     #[default]
     Text,
     /// A flowchart for Mermaid.
@@ -56,14 +57,24 @@ fn diagram(is_mermaid: bool, name: &str, package: &Package) -> String {
         let start = format!("  subgraph cluster_{number} {{\n    label={label}\n");
         text += &either(format!("  subgraph c{number}[{label}]\n"), start);
         let updated = content.entries.values().flat_map(ChannelEntry::updated);
-        // Versions by name. A range updates entries only, so the version of another bundle does not count.
+        // Versions by name. A range updates entries only, so the version of another bundle does not
+        // count.
         let versions = updated.map(|name| (name, None));
-        let versions = versions.chain(graph.entries.iter().map(|entry| (entry.name, entry.version)));
+        let versions = versions.chain(
+            graph
+                .entries
+                .iter()
+                .map(|entry| (entry.name, entry.version)),
+        );
         let versions: BTreeMap<&str, Option<&str>> = versions.collect();
-        let ids: BTreeMap<&str, usize> = iter::zip(versions.keys().copied(), &mut numbers).collect();
+        let ids: BTreeMap<&str, usize> =
+            iter::zip(versions.keys().copied(), &mut numbers).collect();
         for (name, id) in &ids {
             let label = quoted(name);
-            text += &either(format!("    n{id}[{label}]\n"), format!("    n{id} [label={label}]\n"));
+            text += &either(
+                format!("    n{id}[{label}]\n"),
+                format!("    n{id} [label={label}]\n"),
+            );
         }
         for (name, version) in versions {
             let from = ids[name];
@@ -80,18 +91,24 @@ fn diagram(is_mermaid: bool, name: &str, package: &Package) -> String {
     text + &either(String::new(), "}\n".to_owned())
 }
 
-/// Draws each chain of `replaces` as a lane. Skipped entries are counted beside the entry that skips them, because they may be hundreds.
+/// Draws each chain of `replaces` as a lane. Skipped entries are counted beside the entry that
+/// skips them, because they may be hundreds.
 fn lanes(package: &Package, name: &str, channel: &Channel) -> String {
     let shown = |text: &str| line(text, LABEL_CHARS);
     let is_default = package.default_channel.as_deref() == Some(name);
     let is_deprecated = package.deprecation("olm.channel", name).is_some();
     let mut text = format!("channel {}", shown(name));
     text += if is_default { " (default)" } else { "" };
-    text += if is_deprecated { " (deprecated)\n" } else { "\n" };
+    text += if is_deprecated {
+        " (deprecated)\n"
+    } else {
+        "\n"
+    };
     let (graph, heads) = (UpgradeGraph::new(package, channel), channel.heads());
     let skipped = channel.entries.values().flat_map(|entry| &entry.skips);
     let skipped: HashSet<&str> = skipped.map(String::as_str).collect();
-    // Entries by the one that they replace, or by an empty name if it is not in the channel. The newest come first.
+    // Entries by the one that they replace, or by an empty name if it is not in the channel. The
+    // newest come first.
     let mut replacing: BTreeMap<&str, Vec<&UpgradeEntry<'_>>> = BTreeMap::new();
     for entry in &graph.entries {
         let replaced = entry.entry.replaces.as_deref().unwrap_or_default();
@@ -101,7 +118,10 @@ fn lanes(package: &Package, name: &str, channel: &Channel) -> String {
     }
     // From the oldest to the newest, and last those of cycles.
     let mut rows = Vec::new();
-    while let Some(roots) = replacing.remove("").or_else(|| Some(replacing.pop_last()?.1)) {
+    while let Some(roots) = replacing
+        .remove("")
+        .or_else(|| Some(replacing.pop_last()?.1))
+    {
         let mut open: Vec<_> = roots.into_iter().map(|root| (root, 0, false)).collect();
         while let Some((entry, depth, is_branch)) = open.pop() {
             if is_branch {
@@ -109,14 +129,20 @@ fn lanes(package: &Package, name: &str, channel: &Channel) -> String {
             }
             // The newest one goes on in the same lane.
             let above = replacing.remove(entry.name).unwrap_or_default().into_iter();
-            open.extend(above.enumerate().map(|(at, entry)| (entry, depth + at.min(1), at > 0)));
+            open.extend(
+                above
+                    .enumerate()
+                    .map(|(at, entry)| (entry, depth + at.min(1), at > 0)),
+            );
             let (name, gone) = (entry.name, entry.entry.replaces.as_ref());
             let gone = gone.filter(|name| !package.bundles.contains_key(*name));
             let (skips, range) = (entry.entry.skips.len(), entry.entry.skip_range.as_ref());
             let marks = [
                 heads.contains(&name).then(|| "head".to_owned()),
                 skipped.contains(name).then(|| "skipped".to_owned()),
-                package.deprecation("olm.bundle", name).map(|_| "deprecated".to_owned()),
+                package
+                    .deprecation("olm.bundle", name)
+                    .map(|_| "deprecated".to_owned()),
                 gone.map(|name| format!("replaces {}, which is not in the catalog", shown(name))),
                 (skips > 0).then(|| format!("skips {skips}")),
                 range.map(|range| format!("skipRange {}", shown(range))),

@@ -10,14 +10,14 @@ use serde_json::Value;
 /// Size of the chunks in which documents are parsed, in bytes.
 const CHUNK_BYTES: usize = 1 << 20;
 
-const NO_OPERATOR: &str =
-    "it has no Subscription, no ClusterServiceVersion and no ClusterExtension, and lists no packages";
+const NO_OPERATOR: &str = "it has no Subscription, no ClusterServiceVersion and no ClusterExtension, and lists no packages";
 
 /// Operator that is installed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InstalledOperator {
-    /// Name of the package; empty for a ClusterServiceVersion that no Subscription names and whose annotations lack it.
+    /// Name of the package; empty for a ClusterServiceVersion that no Subscription names and whose
+    /// annotations lack it.
     pub package: String,
     /// Namespace, if it is known.
     pub namespace: Option<String>,
@@ -44,10 +44,14 @@ pub struct Installed {
 impl InstalledOperator {
     /// Returns the start of the ways of the operator.
     pub fn step(&self) -> UpgradeStep {
-        UpgradeStep::start(self.bundle.as_deref().unwrap_or_default(), self.version.as_deref())
+        UpgradeStep::start(
+            self.bundle.as_deref().unwrap_or_default(),
+            self.version.as_deref(),
+        )
     }
 
-    /// Returns true if a package has the bundle, or one with the version if the bundle is not known.
+    /// Returns true if a package has the bundle, or one with the version if the bundle is not
+    /// known.
     pub(crate) fn is_in(&self, package: &Package) -> bool {
         let mut known = self.clone();
         known.complete(&[package]);
@@ -56,12 +60,25 @@ impl InstalledOperator {
 
     /// Takes from packages what the cluster does not tell.
     pub(crate) fn complete(&mut self, packages: &[&Package]) {
-        let bundle = |version: &String| Some(packages.iter().find_map(|one| one.bundle_of(version))?.to_owned());
-        self.bundle = self.bundle.take().or_else(|| self.version.as_ref().and_then(bundle));
+        let bundle = |version: &String| {
+            Some(
+                packages
+                    .iter()
+                    .find_map(|one| one.bundle_of(version))?
+                    .to_owned(),
+            )
+        };
+        self.bundle = self
+            .bundle
+            .take()
+            .or_else(|| self.version.as_ref().and_then(bundle));
         let bundles = |name| packages.iter().find_map(|one| one.bundles.get(name));
         let known = self.bundle.as_ref().and_then(bundles);
         self.version = self.version.take().or_else(|| known?.version.clone());
-        self.max_openshift = self.max_openshift.take().or_else(|| Some(known?.max_openshift.clone()));
+        self.max_openshift = self
+            .max_openshift
+            .take()
+            .or_else(|| Some(known?.max_openshift.clone()));
         let default = || packages.iter().find_map(|one| one.default_channel.clone());
         self.channel = self.channel.take().or_else(default);
     }
@@ -71,14 +88,21 @@ impl Installed {
     /// Reads YAML or JSON from kubectl, or lines `package version [channel]`.
     ///
     /// # Errors
-    /// Input that is malformed or has no operator, and objects of OLM with another type for a text. Other objects are ignored.
+    /// Input that is malformed or has no operator, and objects of OLM with another type for a text.
+    /// Other objects are ignored.
     pub fn parse(text: &str) -> Result<Self, PlanError> {
         let text = text.trim_start_matches('\u{feff}');
         let mut lines = text.lines().map(str::trim);
         let first = lines.find(|line| !line.is_empty() && !line.starts_with('#'));
-        // Names and versions have no colon, and YAML and JSON begin with a key, a brace or a separator.
-        let is_list = first.is_some_and(|line| !line.contains(':') && !line.starts_with(['{', '[', '-', '%']));
-        let read = if is_list { Self::of_list } else { Self::of_objects };
+        // Names and versions have no colon, and YAML and JSON begin with a key, a brace or a
+        // separator.
+        let is_list = first
+            .is_some_and(|line| !line.contains(':') && !line.starts_with(['{', '[', '-', '%']));
+        let read = if is_list {
+            Self::of_list
+        } else {
+            Self::of_objects
+        };
         let installed = read(text)?;
         if installed == Self::default() {
             return Err(PlanError::Refused(NO_OPERATOR.to_owned()));
@@ -91,7 +115,9 @@ impl Installed {
         for (number, line) in text.lines().enumerate() {
             let line = line.split('#').next().unwrap_or_default();
             let mut words = line.split_whitespace().map(str::to_owned);
-            let Some(package) = words.next() else { continue };
+            let Some(package) = words.next() else {
+                continue;
+            };
             let (version, channel) = (words.next(), words.next());
             if version.is_none() || words.next().is_some() {
                 let problem = format!("line {} is not `package version [channel]`", number + 1);
@@ -111,7 +137,9 @@ impl Installed {
     fn of_objects(text: &str) -> Result<Self, PlanError> {
         let (limits, mut documents) = (FbcLimits::default(), Vec::<Value>::new());
         for chunk in Chunks::new(text.as_bytes(), limits, CHUNK_BYTES) {
-            chunk?.metas(&limits, &mut |meta| documents.extend(serde_json::from_slice(meta.line)))?;
+            chunk?.metas(&limits, &mut |meta| {
+                documents.extend(serde_json::from_slice(meta.line))
+            })?;
         }
         let objects = documents.iter().flat_map(|document| {
             let items = document["items"].as_array();
@@ -126,7 +154,10 @@ impl Installed {
         for object in objects {
             let kind = kind(object);
             let mut operator = match kind {
-                "Subscription" => read(object, ["/spec/name", "/status/installedCSV", "", "/spec/channel"])?,
+                "Subscription" => read(
+                    object,
+                    ["/spec/name", "/status/installedCSV", "", "/spec/channel"],
+                )?,
                 "ClusterExtension" => read(object, EXTENSION)?,
                 _ => continue,
             };
@@ -136,11 +167,15 @@ impl Installed {
                 installed.notices.push(notice);
                 continue;
             };
-            if let Some(version) = versions.remove(&(operator.namespace.clone(), operator.bundle.clone())) {
+            if let Some(version) =
+                versions.remove(&(operator.namespace.clone(), operator.bundle.clone()))
+            {
                 operator.version = version.version;
                 operator.max_openshift = version.max_openshift;
             } else if kind == "Subscription" {
-                let notice = format!("{kind} {name}: its ClusterServiceVersion {bundle} is not in the input");
+                let notice = format!(
+                    "{kind} {name}: its ClusterServiceVersion {bundle} is not in the input"
+                );
                 installed.notices.push(notice);
             }
             installed.operators.push(operator);
@@ -150,22 +185,33 @@ impl Installed {
     }
 }
 
-/// Returns the kind of an object of OLM; empty for another one, as a Subscription may be one of Knative.
+/// Returns the kind of an object of OLM; empty for another one, as a Subscription may be one of
+/// Knative.
 fn kind(object: &Value) -> &str {
     let group = object["apiVersion"].as_str().unwrap_or_default();
-    let is_olm = group.starts_with("operators.coreos.com/") || group.starts_with("olm.operatorframework.io/");
-    object["kind"].as_str().filter(|_| is_olm).unwrap_or_default()
+    let is_olm = group.starts_with("operators.coreos.com/")
+        || group.starts_with("olm.operatorframework.io/");
+    object["kind"]
+        .as_str()
+        .filter(|_| is_olm)
+        .unwrap_or_default()
 }
 
-/// Returns the text at a JSON pointer (RFC 6901), if it is there and not empty. An empty pointer finds nothing.
+/// Returns the text at a JSON pointer (RFC 6901), if it is there and not empty. An empty pointer
+/// finds nothing.
 fn text_at(object: &Value, field: &str) -> Result<Option<String>, PlanError> {
     match object.pointer(field).filter(|_| !field.is_empty()) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone()).filter(|text| !text.is_empty())),
         Some(_) => {
-            let (kind, name) = (kind(object), object["metadata"]["name"].as_str().unwrap_or_default());
+            let (kind, name) = (
+                kind(object),
+                object["metadata"]["name"].as_str().unwrap_or_default(),
+            );
             let field = field[1..].replace('/', ".").replace("~1", "/");
-            Err(PlanError::Refused(format!("{kind} {name}: {field} is no text")))
+            Err(PlanError::Refused(format!(
+                "{kind} {name}: {field} is no text"
+            )))
         }
     }
 }
@@ -178,8 +224,12 @@ const EXTENSION: [&str; 4] = [
     "/spec/source/catalog/channels/0",
 ];
 
-/// Reads an object by pointers to its package, bundle, version and channel. An empty pointer reads nothing.
-fn read(object: &Value, [package, bundle, version, channel]: [&str; 4]) -> Result<InstalledOperator, PlanError> {
+/// Reads an object by pointers to its package, bundle, version and channel. An empty pointer reads
+/// nothing.
+fn read(
+    object: &Value,
+    [package, bundle, version, channel]: [&str; 4],
+) -> Result<InstalledOperator, PlanError> {
     let text = |field| text_at(object, field);
     Ok(InstalledOperator {
         package: text(package)?.unwrap_or_default(),
@@ -191,8 +241,8 @@ fn read(object: &Value, [package, bundle, version, channel]: [&str; 4]) -> Resul
     })
 }
 
-/// Returns what a ClusterServiceVersion tells of itself; `None` for another object, and for one that OLM v0 has copied from another
-/// namespace.
+/// Returns what a ClusterServiceVersion tells of itself; `None` for another object, and for one
+/// that OLM v0 has copied from another namespace.
 fn installed_version(version: &Value) -> Result<Option<InstalledOperator>, PlanError> {
     let text = |field| text_at(version, field);
     if kind(version) != "ClusterServiceVersion" {
@@ -212,11 +262,20 @@ fn installed_version(version: &Value) -> Result<Option<InstalledOperator>, PlanE
         operator.max_openshift = Some(vec!["null".to_owned()]);
         if let Ok(BundleFields { properties, .. }) = serde_json::from_str(&json) {
             let properties: Vec<PropertyFields<'_>> = properties.unwrap_or_default();
-            let package = properties.iter().find(|property| property.kind == "olm.package");
+            let package = properties
+                .iter()
+                .find(|property| property.kind == "olm.package");
             let package = package.and_then(PropertyFields::value::<Value>);
-            let package = package.as_ref().and_then(|package| package["packageName"].as_str());
+            let package = package
+                .as_ref()
+                .and_then(|package| package["packageName"].as_str());
             operator.package = package.unwrap_or_default().to_owned();
-            operator.max_openshift = Some(properties.iter().filter_map(PropertyFields::max_openshift).collect());
+            operator.max_openshift = Some(
+                properties
+                    .iter()
+                    .filter_map(PropertyFields::max_openshift)
+                    .collect(),
+            );
         }
     }
     Ok(Some(operator))
@@ -247,12 +306,14 @@ mod tests {
     const EXTENSION: &str = r#"{"apiVersion":"olm.operatorframework.io/v1","kind":"ClusterExtension","metadata":{"name":"e"},
     "spec":{"source":{"catalog":{"channels":["x"],"packageName":"q"}}},"status":{"install":{"bundle":{"name":"q.v2","version":"2.0.0"}}}}"#;
     const YAML: &str = "apiVersion: operators.coreos.com/v1alpha1\nkind: Subscription\nmetadata: {name: s}\nspec: {name: p}\nstatus: {installedCSV: p.v1}\n";
-    const NO_OPERATOR: &str =
-        "it has no Subscription, no ClusterServiceVersion and no ClusterExtension, and lists no packages";
+    const NO_OPERATOR: &str = "it has no Subscription, no ClusterServiceVersion and no ClusterExtension, and lists no packages";
     const NOT_THERE: &str = "Subscription s: its ClusterServiceVersion p.v1 is not in the input";
 
     fn list(items: &[&str]) -> String {
-        format!(r#"{{"apiVersion":"v1","kind":"List","items":[{}]}}"#, items.join(","))
+        format!(
+            r#"{{"apiVersion":"v1","kind":"List","items":[{}]}}"#,
+            items.join(",")
+        )
     }
 
     /// Returns a list with a ClusterServiceVersion and its copy in another namespace.
@@ -277,7 +338,10 @@ mod tests {
         with_copy(r#""labels":{}"#, r#""labels":{"olm.copiedFrom":"n"}"#),
         "p p.v1 1.0.0 c 4.20"
     )]
-    #[case::copied_by_annotation(with_copy(r#""x":"""#, r#""olm.operatorNamespace":"n""#), "p p.v1 1.0.0 c 4.20")]
+    #[case::copied_by_annotation(
+        with_copy(r#""x":"""#, r#""olm.operatorNamespace":"n""#),
+        "p p.v1 1.0.0 c 4.20"
+    )]
     #[case::copied_by_reason(
         with_copy(r#""spec""#, r#""status":{"reason":"Copied"},"spec""#),
         "p p.v1 1.0.0 c 4.20"
@@ -302,7 +366,9 @@ mod tests {
                     let max = one.max_openshift.as_ref().map(|max| max.join(","));
                     let package = Some(one.package.clone()).filter(|name| !name.is_empty());
                     let fields = [&package, &one.bundle, &one.version, &one.channel, &max];
-                    fields.map(|field| field.as_deref().unwrap_or("-")).join(" ")
+                    fields
+                        .map(|field| field.as_deref().unwrap_or("-"))
+                        .join(" ")
                 });
                 let all = operators.chain(installed.notices.iter().cloned());
                 all.collect::<Vec<_>>().join("; ")

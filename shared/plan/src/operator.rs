@@ -14,7 +14,8 @@ const NOTE_CHARS: usize = 100;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UpgradeOrder {
-    /// The operator stays as it is until the cluster has moved: no step now leads to a version that goes on there.
+    /// The operator stays as it is until the cluster has moved: no step now leads to a version that
+    /// goes on there.
     ClusterFirst,
     /// The operator must be updated before.
     OperatorFirst,
@@ -48,7 +49,8 @@ pub struct PlannedOperator {
     pub now: Vec<UpgradeStep>,
     /// Steps that it takes afterwards: from the installed version, or else from `at_least`.
     pub after: Vec<UpgradeStep>,
-    /// Deprecations of the package, the channel and the last bundle, in the catalog after the upgrade.
+    /// Deprecations of the package, the channel and the last bundle, in the catalog after the
+    /// upgrade.
     pub deprecations: Vec<String>,
     /// Packages and APIs that the last bundle requires and nothing installed provides.
     pub missing: BTreeSet<String>,
@@ -96,10 +98,13 @@ impl UpgradeOrder {
 }
 
 impl PlannedOperator {
-    /// Returns all bundles on the way: the installed one, those before the upgrade of the cluster, and those afterwards.
+    /// Returns all bundles on the way: the installed one, those before the upgrade of the cluster,
+    /// and those afterwards.
     pub fn way(&self) -> Vec<UpgradeStep> {
         let steps = self.now[..self.before].iter().chain(&self.after);
-        iter::once(self.installed.step()).chain(steps.cloned()).collect()
+        iter::once(self.installed.step())
+            .chain(steps.cloned())
+            .collect()
     }
 
     /// Returns the bundle that is installed in the end.
@@ -115,7 +120,9 @@ impl PlannedOperator {
         let last = self.now.last().map(UpgradeStep::label);
         let most = self.at_most.as_deref().filter(|most| last != Some(*most));
         let (present, target) = (&self.installed.channel, &self.target_channel);
-        let moved = target.as_ref().filter(|_| present.is_some() && present != target);
+        let moved = target
+            .as_ref()
+            .filter(|_| present.is_some() && present != target);
         let is_unfit = self.target_support.is_compatible == Some(false);
         let notes = [
             self.reason.clone(),
@@ -125,7 +132,10 @@ impl PlannedOperator {
             steps("steps afterwards", &self.after),
             is_unfit.then(|| "its last version is not for this version of OpenShift".to_owned()),
         ];
-        let deprecations = self.deprecations.iter().map(|message| format!("deprecated: {message}"));
+        let deprecations = self
+            .deprecations
+            .iter()
+            .map(|message| format!("deprecated: {message}"));
         let missing = self.missing.iter().map(|what| format!("requires {what}"));
         let bundles = self.bundles.iter().filter_map(BundleStep::note);
         let notes = notes.into_iter().flatten().chain(deprecations);
@@ -137,12 +147,14 @@ impl BundleStep {
     fn note(&self) -> Option<String> {
         let (unsafe_changes, permissions) = (self.unsafe_changes, self.gained_permissions);
         let steps = format!("{} -> {}", self.from, self.to);
-        let changes = format!("unsafe changes: {unsafe_changes}, gained permissions: {permissions}");
+        let changes =
+            format!("unsafe changes: {unsafe_changes}, gained permissions: {permissions}");
         (unsafe_changes + permissions > 0).then(|| format!("{steps}: {changes}"))
     }
 }
 
-/// Breaks a text at spaces into lines that fit into 100 columns, unless a word does not. Continued lines are indented.
+/// Breaks a text at spaces into lines that fit into 100 columns, unless a word does not. Continued
+/// lines are indented.
 pub fn wrapped(text: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {

@@ -24,7 +24,11 @@ impl FromStr for OpenShiftMinor {
         // OLM v0 refuses a property with a patch version.
         let minor = version.filter(|version| version.patch == 0 && version.pre.is_empty());
         let minor = minor.map(|Version { major, minor, .. }| Self { major, minor });
-        minor.ok_or_else(|| PlanError::Refused(format!("{text:?} is not a version of OpenShift such as 4.21")))
+        minor.ok_or_else(|| {
+            PlanError::Refused(format!(
+                "{text:?} is not a version of OpenShift such as 4.21"
+            ))
+        })
     }
 }
 
@@ -64,9 +68,16 @@ pub enum SupportState {
 }
 
 impl Support {
-    /// Finds the support of a version. Two documents of one package contradict each other, so they count as none.
-    pub(crate) fn of(documents: &[&String], version: &str, on: Day, cluster: Option<OpenShiftMinor>) -> Self {
-        let name = comparable_version(version).map(|version| format!("{}.{}", version.major, version.minor));
+    /// Finds the support of a version. Two documents of one package contradict each other, so they
+    /// count as none.
+    pub(crate) fn of(
+        documents: &[&String],
+        version: &str,
+        on: Day,
+        cluster: Option<OpenShiftMinor>,
+    ) -> Self {
+        let name = comparable_version(version)
+            .map(|version| format!("{}.{}", version.major, version.minor));
         let lifecycle: Lifecycle = match documents {
             [document] => serde_json::from_str(document).unwrap_or_default(),
             _ => Lifecycle::default(),
@@ -76,8 +87,13 @@ impl Support {
             return Self::default();
         };
         let mut platforms = found.platform_compatibility.iter();
-        let platform = platforms.find(|platform| platform.name == "openshift").zip(cluster);
-        let phases = found.phases.iter().map(|phase| Some((phase.days()?, &phase.name)));
+        let platform = platforms
+            .find(|platform| platform.name == "openshift")
+            .zip(cluster);
+        let phases = found
+            .phases
+            .iter()
+            .map(|phase| Some((phase.days()?, &phase.name)));
         // A phase that cannot be read leaves a gap, so none is believed.
         let phases = phases.collect::<Option<Vec<_>>>().unwrap_or_default();
         let last = phases.iter().map(|(days, _)| *days.end()).max();
@@ -90,9 +106,12 @@ impl Support {
                 Some(_) if is_later => SupportState::NotYet,
                 Some(_) => SupportState::SelfSupport,
             },
-            days_left: last.filter(|_| phase.is_some()).map(|last| last.days_after(on)),
+            days_left: last
+                .filter(|_| phase.is_some())
+                .map(|last| last.days_after(on)),
             phase: phase.map(|(_, name)| (*name).clone()),
-            is_compatible: platform.map(|(platform, cluster)| platform.versions.contains(&cluster.to_string())),
+            is_compatible: platform
+                .map(|(platform, cluster)| platform.versions.contains(&cluster.to_string())),
         }
     }
 }

@@ -6,13 +6,18 @@ use serde_json::json;
 
 use crate::*;
 
-/// Builds the lines of the package `p` from channels such as `stable: 1.0.0; 1.1.0 <1.0.0 -0.9.0 ~>=0.1.0_<1.1.0 @4.20`, one a line: the
-/// version of each bundle, what it replaces and skips, its `skipRange` with `_` for spaces, and its maximum version of OpenShift. A
-/// bundle is named `p.v` and its version, and the first channel is the default.
+/// Builds the lines of the package `p` from channels such as
+/// `stable: 1.0.0; 1.1.0 <1.0.0 -0.9.0 ~>=0.1.0_<1.1.0 @4.20`, one a line: the version of each
+/// bundle, what it replaces and skips, its `skipRange` with `_` for spaces, and its maximum version
+/// of OpenShift. A bundle is named `p.v` and its version, and the first channel is the default.
 fn lines(channels: &str) -> String {
     let mut lines = Vec::new();
     let mut bundles: BTreeMap<&str, String> = BTreeMap::new();
-    for channel in channels.lines().map(str::trim).filter(|line| !line.is_empty()) {
+    for channel in channels
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+    {
         let (name, entries) = channel.split_once(':').unwrap();
         if lines.is_empty() {
             lines.push(format!(
@@ -33,7 +38,10 @@ fn lines(channels: &str) -> String {
                         "<" => fields += &format!(r#","replaces":"p.v{word}""#),
                         "-" => skips.push(format!(r#""p.v{word}""#)),
                         "~" => fields += &format!(r#","skipRange":"{}""#, word.replace('_', " ")),
-                        _ => *bundle = format!(r#",{{"type":"olm.maxOpenShiftVersion","value":"{word}"}}"#),
+                        _ => {
+                            *bundle =
+                                format!(r#",{{"type":"olm.maxOpenShiftVersion","value":"{word}"}}"#)
+                        }
                     }
                 }
                 format!(r#"{{{fields},"skips":[{}]}}"#, skips.join(","))
@@ -56,12 +64,15 @@ fn package(channels: &str) -> Package {
     PackageParser::parse(lines(channels).as_bytes())
 }
 
-/// Returns a package in catalogs with `&&` between: `-` for none, else channels as in [`lines`] with `|` between, then documents after
-/// a `+` each.
+/// Returns a package in catalogs with `&&` between: `-` for none, else channels as in [`lines`]
+/// with `|` between, then documents after a `+` each.
 fn set(catalog: &str, text: &str) -> PackageSet {
     let package = |text: &str| {
         let (channels, documents) = text.split_once('+').unwrap_or((text, ""));
-        let documents: Vec<String> = documents.split('+').map(|one| one.replace('\n', "")).collect();
+        let documents: Vec<String> = documents
+            .split('+')
+            .map(|one| one.replace('\n', ""))
+            .collect();
         let lines = lines(&channels.replace('|', "\n")) + &documents.join("\n");
         PackageParser::parse(lines.as_bytes())
     };
@@ -85,7 +96,8 @@ fn planned(installed: &str, from: &str, to: &str) -> UpgradePlan {
 const LINE: &str = "c: 1.0.0; 1.1.0 <1.0.0; 1.2.0 <1.1.0";
 const NO_WAY: &str = "after the upgrade, channel c has no way to its head from any version before";
 
-/// Situation, what is installed, the package before and after the upgrade, and the verdict with its steps now and after it.
+/// Situation, what is installed, the package before and after the upgrade, and the verdict with its
+/// steps now and after it.
 const SITUATIONS: &str = "\
 at the head of both / p 1.2.0 / LINE / LINE => cluster first [] []
 nothing now / p 1.0.0 / c: 1.0.0 / LINE => cluster first [] [1.1.0 1.2.0]
@@ -133,8 +145,18 @@ fn plan_of_situation_has_verdict() {
         };
         let plan = planned(installed, from, to);
         let row = &plan.operators[0];
-        let labels = |steps: &[UpgradeStep]| steps.iter().map(UpgradeStep::label).collect::<Vec<_>>().join(" ");
-        let word = |name: &str, value: Option<&String>| value.map(|value| format!("{name}{value}")).unwrap_or_default();
+        let labels = |steps: &[UpgradeStep]| {
+            steps
+                .iter()
+                .map(UpgradeStep::label)
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        let word = |name: &str, value: Option<&String>| {
+            value
+                .map(|value| format!("{name}{value}"))
+                .unwrap_or_default()
+        };
         let moved = row
             .target_channel
             .as_ref()
@@ -194,7 +216,11 @@ fn plan_tells_deprecations_and_what_is_missing() {
     assert!(row.missing.iter().eq(["API g/v1 K", "package q >=1.0.0"]));
     assert_eq!(
         row.deprecations,
-        ["package: gone soon", "channel c: use d", "bundle p.v1.0.0: old"]
+        [
+            "package: gone soon",
+            "channel c: use d",
+            "bundle p.v1.0.0: old"
+        ]
     );
     assert_eq!(row.notes().len(), 5, "{:?}", row.notes());
 }
@@ -245,24 +271,42 @@ fn ways_tell_steps_or_reason() {
         let ways = Ways::new("p", &package(CHANNELS), from, to).unwrap();
         let texts = ways.channels.iter().map(|way| {
             let steps = way.steps.as_ref();
-            let steps = steps.map(|steps| steps.iter().map(UpgradeStep::label).collect::<Vec<_>>().join(" "));
+            let steps = steps.map(|steps| {
+                steps
+                    .iter()
+                    .map(UpgradeStep::label)
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            });
             // Most channels lack one of the two.
             let reason = way
                 .reason
                 .as_deref()
                 .filter(|reason| !reason.ends_with("is not in the channel"));
-            let reason = reason.filter(|reason| way.channel != "alpha" || !reason.contains("not in the channel"));
-            format!("{} {}", way.channel, steps.as_deref().or(reason).unwrap_or("-"))
+            let reason = reason
+                .filter(|reason| way.channel != "alpha" || !reason.contains("not in the channel"));
+            format!(
+                "{} {}",
+                way.channel,
+                steps.as_deref().or(reason).unwrap_or("-")
+            )
         });
         assert_eq!(texts.collect::<Vec<_>>().join("; "), expected, "{question}");
-        assert_eq!(ways.is_possible(), ways.channels.iter().any(|way| way.reason.is_none()));
+        assert_eq!(
+            ways.is_possible(),
+            ways.channels.iter().any(|way| way.reason.is_none())
+        );
     }
 }
 
 #[test]
 fn ways_of_unknown_version_are_refused() {
     let unknown = "package p has no version and no bundle";
-    let error = |from, to| Ways::new("p", &package(CHANNELS), from, to).unwrap_err().to_string();
+    let error = |from, to| {
+        Ways::new("p", &package(CHANNELS), from, to)
+            .unwrap_err()
+            .to_string()
+    };
     assert!(error("1.0", None).starts_with(&format!("{unknown} \"1.0\"")));
     let expected = format!("{unknown} \"1.2.1\" (did you mean 1.2.0?)");
     assert!(error("1.0.0", Some("1.2.1")).starts_with(&expected));
@@ -270,11 +314,21 @@ fn ways_of_unknown_version_are_refused() {
 
 #[test]
 fn steps_name_fields_that_offer_them() {
-    let ways = Ways::new("p", &package("c: 1.0.0; 1.1.0 <1.0.0 -1.0.0 ~<1.1.0"), "1.0.0", None).unwrap();
+    let ways = Ways::new(
+        "p",
+        &package("c: 1.0.0; 1.1.0 <1.0.0 -1.0.0 ~<1.1.0"),
+        "1.0.0",
+        None,
+    )
+    .unwrap();
     let steps = ways.channels[0].steps.as_ref().unwrap();
     assert_eq!(
         steps[0].by,
-        [UpgradeRule::Skips, UpgradeRule::SkipRange, UpgradeRule::Replaces]
+        [
+            UpgradeRule::Skips,
+            UpgradeRule::SkipRange,
+            UpgradeRule::Replaces
+        ]
     );
 }
 
@@ -330,7 +384,10 @@ fn draw_escapes_names() {
 fn wrapped_lines_fit_and_keep_all_words() {
     let text = "word ".repeat(60);
     let lines = wrapped(text.trim_end());
-    assert!(lines.lines().all(|line| line.chars().count() <= 100), "{lines}");
+    assert!(
+        lines.lines().all(|line| line.chars().count() <= 100),
+        "{lines}"
+    );
     assert!(lines.split_whitespace().eq(text.split_whitespace()));
     assert_eq!(wrapped(&"x".repeat(200)), format!("{}\n", "x".repeat(200)));
 }

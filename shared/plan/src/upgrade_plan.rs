@@ -4,13 +4,16 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::iter;
 
 use olm::{
-    Channel, Constraint, Day, Package, RequiredPackage, UpgradeGraph, UpgradeStep, VersionRange, comparable_version,
+    Channel, Constraint, Day, Package, RequiredPackage, UpgradeGraph, UpgradeStep, VersionRange,
+    comparable_version,
 };
 use semver::Version;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::{InstalledOperator, OpenShiftMinor, PlannedOperator, Support, SupportState, UpgradeOrder};
+use crate::{
+    InstalledOperator, OpenShiftMinor, PlannedOperator, Support, SupportState, UpgradeOrder,
+};
 
 /// Packages by name, each by the source of the catalog that has it.
 pub type PackageSet = BTreeMap<String, BTreeMap<String, Package>>;
@@ -44,7 +47,8 @@ pub struct UpgradePlan {
     pub operators: Vec<PlannedOperator>,
 }
 
-/// Version of an operator before the upgrade of the cluster: the installed one, or that of a step now.
+/// Version of an operator before the upgrade of the cluster: the installed one, or that of a step
+/// now.
 struct Position {
     step: UpgradeStep,
     /// Reason for which the cluster cannot be upgraded while it is installed.
@@ -56,7 +60,11 @@ struct Position {
 impl UpgradePlan {
     /// Plans each operator.
     pub fn new(input: PlanInput<'_>) -> Self {
-        let mut operators: Vec<PlannedOperator> = input.installed.iter().map(|operator| input.plan(operator)).collect();
+        let mut operators: Vec<PlannedOperator> = input
+            .installed
+            .iter()
+            .map(|operator| input.plan(operator))
+            .collect();
         let missing = input.missing(&operators);
         iter::zip(&mut operators, missing).for_each(|(row, missing)| row.missing = missing);
         Self {
@@ -79,21 +87,33 @@ impl UpgradePlan {
         let orders = [ClusterFirst, OperatorFirst, Either, NoWay];
         let counts = orders.map(|order| format!("{} {}", self.count(order), order.as_str()));
         let (counts, rows) = (counts.join(", "), &self.operators);
-        let is_ended = |row: &&PlannedOperator| row.target_support.state == SupportState::SelfSupport;
+        let is_ended =
+            |row: &&PlannedOperator| row.target_support.state == SupportState::SelfSupport;
         let ended = rows.iter().filter(is_ended).count();
-        format!("{} operators: {counts}; {ended} without support", rows.len())
+        format!(
+            "{} operators: {counts}; {ended} without support",
+            rows.len()
+        )
     }
 
     fn count(&self, order: UpgradeOrder) -> usize {
-        self.operators.iter().filter(|row| row.verdict == order).count()
+        self.operators
+            .iter()
+            .filter(|row| row.verdict == order)
+            .count()
     }
 
-    /// Returns the ImageSetConfiguration of oc-mirror v2 with the steps and the heads of their channels: in the present catalogs what
-    /// must be installed before, and in those after the upgrade all that follows.
+    /// Returns the ImageSetConfiguration of oc-mirror v2 with the steps and the heads of their
+    /// channels: in the present catalogs what must be installed before, and in those after the
+    /// upgrade all that follows.
     pub fn image_set(&self) -> Value {
         // Steps by catalog, package and channel.
         let mut wanted: BTreeMap<_, BTreeMap<_, BTreeMap<_, Vec<UpgradeStep>>>> = BTreeMap::new();
-        for row in self.operators.iter().filter(|row| row.verdict != UpgradeOrder::NoWay) {
+        for row in self
+            .operators
+            .iter()
+            .filter(|row| row.verdict != UpgradeOrder::NoWay)
+        {
             let before = row.now[..row.before].to_vec();
             let after = [row.after.as_slice(), &[row.last()]].concat();
             let parts = [
@@ -147,7 +167,11 @@ impl PlanInput<'_> {
         }
         let from = choose(self.from, &row.installed)?;
         let to = choose(self.to, &row.installed)?;
-        let packages: Vec<&Package> = from.into_iter().chain(to).map(|(_, package)| package).collect();
+        let packages: Vec<&Package> = from
+            .into_iter()
+            .chain(to)
+            .map(|(_, package)| package)
+            .collect();
         row.installed.complete(&packages);
         let channel = row.installed.channel.clone();
         let channel = channel.ok_or("the catalogs do not have the package")?;
@@ -161,18 +185,24 @@ impl PlanInput<'_> {
             // A broken channel offers no steps.
             let graph = content.and_then(|content| UpgradeGraph::of_olm_v0(package, content).ok());
             row.now = graph.map_or_else(Vec::new, |graph| graph.first_steps(&start));
-            let max = |step: &UpgradeStep| Some(package.bundles.get(&step.bundle)?.max_openshift.as_slice());
+            let max = |step: &UpgradeStep| {
+                Some(package.bundles.get(&step.bundle)?.max_openshift.as_slice())
+            };
             let position = |step| self.position(step, max(step).unwrap_or_default());
             positions.extend(row.now.iter().map(position));
         }
-        let (catalog, package) = to.ok_or("the catalog after the upgrade does not have the package")?;
+        let (catalog, package) =
+            to.ok_or("the catalog after the upgrade does not have the package")?;
         row.catalog = Some(catalog.clone());
         let target = find_channel(package, &channel, &mut positions)?;
         row.target_channel = Some(target.to_owned());
         let fits = |position: &Position| position.leads_on && position.blocked.is_none();
         let Some(least) = positions.iter().position(fits) else {
             let mut leading = positions.into_iter().filter(|position| position.leads_on);
-            return Err(leading.next_back().and_then(|last| last.blocked).unwrap_or_default());
+            return Err(leading
+                .next_back()
+                .and_then(|last| last.blocked)
+                .unwrap_or_default());
         };
         let most = positions.iter().rposition(fits).unwrap_or(least);
         row.verdict = match (least, most) {
@@ -180,15 +210,22 @@ impl PlanInput<'_> {
             (0, _) => UpgradeOrder::Either,
             _ => UpgradeOrder::OperatorFirst,
         };
-        [row.at_least, row.at_most] = [least, most].map(|at| Some(row.now[at.checked_sub(1)?].label().to_owned()));
+        [row.at_least, row.at_most] =
+            [least, most].map(|at| Some(row.now[at.checked_sub(1)?].label().to_owned()));
         row.before = least;
         let graph = UpgradeGraph::of_olm_v0(package, &package.channels[target]);
-        row.after = graph.map_or_else(|_| Vec::new(), |graph| graph.first_steps(&positions[least].step));
+        row.after = graph.map_or_else(
+            |_| Vec::new(),
+            |graph| graph.first_steps(&positions[least].step),
+        );
         let last = row.last().bundle;
         let targets = [("package", ""), ("channel", target), ("bundle", &last)];
         let deprecation = |(kind, name): &(&str, &str)| {
             let message = package.deprecation(&format!("olm.{kind}"), name)?;
-            Some(format!("{}: {message}", format!("{kind} {name}").trim_end()))
+            Some(format!(
+                "{}: {message}",
+                format!("{kind} {name}").trim_end()
+            ))
         };
         row.deprecations = targets.iter().filter_map(deprecation).collect();
         Ok(())
@@ -213,19 +250,27 @@ impl PlanInput<'_> {
         }
     }
 
-    /// Returns the support of a bundle, by the catalogs after the upgrade if they tell it: they are newer.
+    /// Returns the support of a bundle, by the catalogs after the upgrade if they tell it: they are
+    /// newer.
     fn support(&self, row: &PlannedOperator, step: &UpgradeStep) -> Support {
         let packages = |set| packages(set, &row.installed.package);
-        let documents = |set| packages(set).flat_map(|package| &package.lifecycles).collect();
+        let documents = |set| {
+            packages(set)
+                .flat_map(|package| &package.lifecycles)
+                .collect()
+        };
         let [newer, older]: [Vec<&String>; 2] = [self.to, self.from].map(documents);
         let documents = if newer.is_empty() { older } else { newer };
         Support::of(&documents, step.label(), self.on, self.cluster)
     }
 
-    /// Returns the packages and APIs that the last bundle of each operator requires and no operator provides, now or in the end.
+    /// Returns the packages and APIs that the last bundle of each operator requires and no operator
+    /// provides, now or in the end.
     fn missing(&self, rows: &[PlannedOperator]) -> Vec<BTreeSet<String>> {
         let bundles = |package: &str, step: &UpgradeStep| {
-            let packages = [self.from, self.to].into_iter().flat_map(|set| packages(set, package));
+            let packages = [self.from, self.to]
+                .into_iter()
+                .flat_map(|set| packages(set, package));
             let bundles = packages.filter_map(|package| package.bundles.get(&step.bundle));
             bundles.collect::<Vec<_>>()
         };
@@ -233,7 +278,11 @@ impl PlanInput<'_> {
         for row in rows {
             let package = row.installed.package.as_str();
             for step in [row.installed.step(), row.last()] {
-                apis.extend(bundles(package, &step).into_iter().flat_map(|bundle| &bundle.provides));
+                apis.extend(
+                    bundles(package, &step)
+                        .into_iter()
+                        .flat_map(|bundle| &bundle.provides),
+                );
                 let versions = versions.entry(package).or_default();
                 versions.extend(comparable_version(step.label()));
             }
@@ -241,16 +290,25 @@ impl PlanInput<'_> {
         let has_package = |required: &RequiredPackage| {
             let range = VersionRange::parse(&required.version_range);
             let versions = versions.get(&*required.package_name).zip(range);
-            versions.is_some_and(|(versions, range)| versions.iter().any(|version| range.contains(version)))
+            versions.is_some_and(|(versions, range)| {
+                versions.iter().any(|version| range.contains(version))
+            })
         };
         let has = |constraint: &Constraint| {
-            constraint.gvk.as_ref().is_none_or(|api| apis.contains(&api.text()))
-                && constraint.package.as_ref().is_none_or(|package| has_package(package))
+            constraint
+                .gvk
+                .as_ref()
+                .is_none_or(|api| apis.contains(&api.text()))
+                && constraint
+                    .package
+                    .as_ref()
+                    .is_none_or(|package| has_package(package))
         };
         let missing = |row: &PlannedOperator| {
             let last = bundles(&row.installed.package, &row.last());
             let requires = last.into_iter().flat_map(|bundle| &bundle.requires);
-            let missing = requires.filter_map(|json| Constraint::parse(json).filter(|one| !one.is_met(&has)));
+            let missing =
+                requires.filter_map(|json| Constraint::parse(json).filter(|one| !one.is_met(&has)));
             missing.map(|constraint| constraint.to_string()).collect()
         };
         rows.iter().map(missing).collect()
@@ -261,27 +319,45 @@ fn packages<'a>(set: &'a PackageSet, name: &str) -> impl Iterator<Item = &'a Pac
     set.get(name).into_iter().flat_map(BTreeMap::values)
 }
 
-/// Returns the package in the one catalog that has it. Of several it is the one that has the installed bundle.
-fn choose<'a>(set: &'a PackageSet, operator: &InstalledOperator) -> Result<Option<(&'a String, &'a Package)>, String> {
+/// Returns the package in the one catalog that has it. Of several it is the one that has the
+/// installed bundle.
+fn choose<'a>(
+    set: &'a PackageSet,
+    operator: &InstalledOperator,
+) -> Result<Option<(&'a String, &'a Package)>, String> {
     let mut found: Vec<_> = set.get(&operator.package).into_iter().flatten().collect();
     let catalogs: Vec<&str> = found.iter().map(|(catalog, _)| catalog.as_str()).collect();
     if found.len() > 1 {
         found.retain(|(_, package)| operator.is_in(package));
         if found.len() != 1 {
-            return Err(format!("several catalogs have the package: {}", catalogs.join(", ")));
+            return Err(format!(
+                "several catalogs have the package: {}",
+                catalogs.join(", ")
+            ));
         }
     }
     Ok(found.pop())
 }
 
-/// Returns the channel after the upgrade, and sets the ways to its head. Another channel than the present one is chosen only if that is
-/// gone: the default one first.
-fn find_channel<'a>(package: &'a Package, present: &str, positions: &mut [Position]) -> Result<&'a str, String> {
+/// Returns the channel after the upgrade, and sets the ways to its head. Another channel than the
+/// present one is chosen only if that is gone: the default one first.
+fn find_channel<'a>(
+    package: &'a Package,
+    present: &str,
+    positions: &mut [Position],
+) -> Result<&'a str, String> {
     let mut channels: Vec<(&String, &Channel)> = package.channels.iter().collect();
     // False sorts before true.
-    channels.sort_by_key(|(name, _)| (*name != present, package.default_channel.as_ref() != Some(name)));
+    channels.sort_by_key(|(name, _)| {
+        (
+            *name != present,
+            package.default_channel.as_ref() != Some(name),
+        )
+    });
     let is_there = package.channels.contains_key(present);
-    let no_way = format!("after the upgrade, channel {present} has no way to its head from any version before");
+    let no_way = format!(
+        "after the upgrade, channel {present} has no way to its head from any version before"
+    );
     let broken = format!("channel {present} is broken after the upgrade");
     for (name, channel) in channels {
         match find_ways(package, channel, positions) {
@@ -296,7 +372,11 @@ fn find_channel<'a>(package: &'a Package, present: &str, positions: &mut [Positi
 }
 
 /// Sets the ways to the head of a channel. Returns false if there is none.
-fn find_ways(package: &Package, channel: &Channel, positions: &mut [Position]) -> Result<bool, String> {
+fn find_ways(
+    package: &Package,
+    channel: &Channel,
+    positions: &mut [Position],
+) -> Result<bool, String> {
     let graph = UpgradeGraph::of_olm_v0(package, channel).map_err(|fault| fault.to_string())?;
     let head = graph.entries.first().map(|head| head.name);
     for position in positions.iter_mut() {

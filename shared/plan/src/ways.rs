@@ -41,16 +41,29 @@ impl Ways {
     /// Finds the fewest steps in each channel. `from` and `to` are versions or names of bundles.
     ///
     /// # Errors
-    /// A version or bundle that the package does not have. `from` may be a version that is no longer there.
-    pub fn new(name: &str, package: &Package, from: &str, to: Option<&str>) -> Result<Self, PlanError> {
+    /// A version or bundle that the package does not have. `from` may be a version that is no
+    /// longer there.
+    pub fn new(
+        name: &str,
+        package: &Package,
+        from: &str,
+        to: Option<&str>,
+    ) -> Result<Self, PlanError> {
         let unknown = |text: &str| {
-            let versions = package.bundles.values().filter_map(|bundle| bundle.version.as_deref());
+            let versions = package
+                .bundles
+                .values()
+                .filter_map(|bundle| bundle.version.as_deref());
             let similar = did_you_mean(text, versions.chain(bundle_names(package)));
-            PlanError::Refused(format!("package {name} has no version and no bundle {text:?}{similar}"))
+            PlanError::Refused(format!(
+                "package {name} has no version and no bundle {text:?}{similar}"
+            ))
         };
         let find = |text: &str| {
             let named = bundle_names(package).find(|name| *name == text);
-            named.or_else(|| package.bundle_of(text)).ok_or_else(|| unknown(text))
+            named
+                .or_else(|| package.bundle_of(text))
+                .ok_or_else(|| unknown(text))
         };
         let start = match find(from) {
             Ok(bundle) => UpgradeStep::start(bundle, package.version_of(bundle)),
@@ -90,7 +103,12 @@ impl Ways {
 }
 
 /// Returns the steps to an entry, or the reason for which there are none.
-fn find_way(package: &Package, channel: &Channel, start: &UpgradeStep, goal: &str) -> Result<Vec<UpgradeStep>, String> {
+fn find_way(
+    package: &Package,
+    channel: &Channel,
+    start: &UpgradeStep,
+    goal: &str,
+) -> Result<Vec<UpgradeStep>, String> {
     let graph = UpgradeGraph::new(package, channel);
     let has = |name: &str| channel.entries.contains_key(name);
     let steps = graph.fewest_steps(start, goal).filter(|_| has(goal));
@@ -106,7 +124,10 @@ fn find_way(package: &Package, channel: &Channel, start: &UpgradeStep, goal: &st
 
 /// Returns the names of all bundles that the package has or names.
 fn bundle_names(package: &Package) -> impl Iterator<Item = &str> {
-    let entries = package.channels.values().flat_map(|channel| &channel.entries);
+    let entries = package
+        .channels
+        .values()
+        .flat_map(|channel| &channel.entries);
     let named = entries.flat_map(|(name, entry)| entry.updated().chain([name.as_str()]));
     named.chain(package.bundles.keys().map(String::as_str))
 }

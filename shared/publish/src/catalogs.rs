@@ -10,8 +10,9 @@ use store::{Listed, ReadError, Store, StoreError, StoreExt, Version};
 /// Number of catalogs whose pointers are looked at at a time: each is one small request.
 const HEADS_IN_FLIGHT: usize = 32;
 
-/// Returns the names of all catalogs that have a pointer. If `catalogs.json` is lost or damaged, the names come from a listing of the
-/// pointers. A name without a pointer, which a removal or a first publication that was stopped leaves, is logged.
+/// Returns the names of all catalogs that have a pointer. If `catalogs.json` is lost or damaged,
+/// the names come from a listing of the pointers. A name without a pointer, which a removal or a
+/// first publication that was stopped leaves, is logged.
 ///
 /// # Errors
 /// As [`StoreExt::read_document`] for a document of another format version, and as [`Store::list`].
@@ -24,23 +25,31 @@ pub async fn catalog_names(store: &dyn Store) -> Result<BTreeSet<CatalogName>, R
     Ok(&names - &stale)
 }
 
-async fn without_pointer(store: &dyn Store, names: &BTreeSet<CatalogName>) -> Result<BTreeSet<CatalogName>, ReadError> {
+async fn without_pointer(
+    store: &dyn Store,
+    names: &BTreeSet<CatalogName>,
+) -> Result<BTreeSet<CatalogName>, ReadError> {
     let looks = names.iter().map(async |name| {
         let pointer = store.head(&Key::Current(name.clone())).await?;
         Ok::<_, ReadError>(pointer.is_none().then(|| name.clone()))
     });
     let looks: Vec<_> = looks.collect();
     let found = stream::iter(looks).buffer_unordered(HEADS_IN_FLIGHT);
-    found.try_filter_map(async |name| Ok(name)).try_collect().await
+    found
+        .try_filter_map(async |name| Ok(name))
+        .try_collect()
+        .await
 }
 
-/// Removes the names without a pointer from a `catalogs.json` that has not changed for `age_min`. A first publication writes the
-/// document anew before its pointer, and its commit lands within two hours of that, so no publication needs such a name then.
+/// Removes the names without a pointer from a `catalogs.json` that has not changed for `age_min`. A
+/// first publication writes the document anew before its pointer, and its commit lands within two
+/// hours of that, so no publication needs such a name then.
 ///
 /// # Errors
 /// [`ReadError::Store`]. A document that cannot be read is left to the next publication.
 pub async fn drop_stale_names(store: &dyn Store, age_min: Duration) -> Result<(), ReadError> {
-    let Ok(Some((mut names, version))) = store.read_document::<Catalogs>(&Key::Catalogs).await else {
+    let Ok(Some((mut names, version))) = store.read_document::<Catalogs>(&Key::Catalogs).await
+    else {
         return Ok(());
     };
     let stale = without_pointer(store, &names.catalogs).await?;
@@ -53,16 +62,23 @@ pub async fn drop_stale_names(store: &dyn Store, age_min: Duration) -> Result<()
         names.remove(&name);
     }
     // After a lost race the next round looks again.
-    store.swap_document(&Key::Catalogs, &names, Some(version)).await?;
+    store
+        .swap_document(&Key::Catalogs, &names, Some(version))
+        .await?;
     Ok(())
 }
 
-/// Adds the name of a catalog to `catalogs.json`, and makes a lost or damaged document again from the pointers. With `anew` the
-/// document is written in any case, as before a first pointer: the name is not stale then. Returns true if it was written.
+/// Adds the name of a catalog to `catalogs.json`, and makes a lost or damaged document again from
+/// the pointers. With `anew` the document is written in any case, as before a first pointer: the
+/// name is not stale then. Returns true if it was written.
 ///
 /// # Errors
 /// As [`catalog_names`] and [`Store::put`].
-pub(crate) async fn add_name(store: &dyn Store, name: &CatalogName, anew: bool) -> Result<bool, ReadError> {
+pub(crate) async fn add_name(
+    store: &dyn Store,
+    name: &CatalogName,
+    anew: bool,
+) -> Result<bool, ReadError> {
     // Every lost race means that another writer changed the names, so the loop ends.
     loop {
         let mut found = NameList::read(store).await?;
@@ -82,26 +98,34 @@ pub(crate) async fn add_name(store: &dyn Store, name: &CatalogName, anew: bool) 
     }
 }
 
-/// Adds the name of a catalog that has a pointer, as [`add_name`] does. After its first pointer `anew` makes sure that a removal which
-/// has read the names before, and writes them late, loses its compare-and-swap.
+/// Adds the name of a catalog that has a pointer, as [`add_name`] does. After its first pointer
+/// `anew` makes sure that a removal which has read the names before, and writes them late, loses
+/// its compare-and-swap.
 ///
 /// # Errors
 /// As [`add_name`].
-pub(crate) async fn restore_name(store: &dyn Store, name: &CatalogName, anew: bool) -> Result<(), ReadError> {
+pub(crate) async fn restore_name(
+    store: &dyn Store,
+    name: &CatalogName,
+    anew: bool,
+) -> Result<(), ReadError> {
     let is_written = add_name(store, name, anew).await?;
     if is_written {
-        // The pointer may have been removed since it was read or written, and its name before this added it again.
+        // The pointer may have been removed since it was read or written, and its name before this
+        // added it again.
         remove_name(store, name).await?;
     }
     Ok(())
 }
 
-/// Removes the name of a catalog that has no pointer from `catalogs.json`. Returns true if it was there.
+/// Removes the name of a catalog that has no pointer from `catalogs.json`. Returns true if it was
+/// there.
 async fn remove_name(store: &dyn Store, name: &CatalogName) -> Result<bool, ReadError> {
     loop {
         let mut found = NameList::read(store).await?;
-        // Looked at after the names were read: a first publication writes its pointer, then the names, so that either this
-        // sees the pointer or the compare-and-swap fails. The process may also have been suspended for hours before.
+        // Looked at after the names were read: a first publication writes its pointer, then the
+        // names, so that either this sees the pointer or the compare-and-swap fails. The process
+        // may also have been suspended for hours before.
         if store.head(&Key::Current(name.clone())).await?.is_some() || !found.names.remove(name) {
             return Ok(false);
         }
@@ -135,7 +159,10 @@ impl NameList {
             Err(ReadError::Document {
                 source: DocumentError::Malformed { .. },
                 ..
-            }) => (None, store.head(&Key::Catalogs).await?.map(|info| info.version)),
+            }) => (
+                None,
+                store.head(&Key::Catalogs).await?.map(|info| info.version),
+            ),
             Err(error) => return Err(error),
         };
         let is_restored = names.is_none();
@@ -151,7 +178,9 @@ impl NameList {
 
     /// Writes the names. Returns false if another writer was faster.
     async fn write(self, store: &dyn Store) -> Result<bool, ReadError> {
-        let written = store.swap_document(&Key::Catalogs, &self.names, self.version).await?;
+        let written = store
+            .swap_document(&Key::Catalogs, &self.names, self.version)
+            .await?;
         Ok(written.is_some())
     }
 }
@@ -168,8 +197,8 @@ pub async fn names_of_pointers(store: &dyn Store) -> Result<Catalogs, StoreError
         _ => None,
     });
     let mut catalogs = Catalogs::from_iter(names);
-    // The lost serial is not known. The store's time in seconds is larger than any that was counted, so that an old state
-    // never comes back under the same bytes.
+    // The lost serial is not known. The store's time in seconds is larger than any that was
+    // counted, so that an old state never comes back under the same bytes.
     if !catalogs.catalogs.is_empty() {
         let since = newest.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         catalogs.serial = since.unwrap_or_default().as_secs();
@@ -177,17 +206,19 @@ pub async fn names_of_pointers(store: &dyn Store) -> Result<Catalogs, StoreError
     Ok(catalogs)
 }
 
-/// Removes a catalog: its pointer, its other documents, and its name in `catalogs.json`. Returns the number of documents
-/// that were there; `None` if the store did not have the name either. Its immutable objects go with the next garbage collection, if
-/// no other catalog names them.
+/// Removes a catalog: its pointer, its other documents, and its name in `catalogs.json`. Returns
+/// the number of documents that were there; `None` if the store did not have the name either. Its
+/// immutable objects go with the next garbage collection, if no other catalog names them.
 ///
-/// The pointer goes first: from then on readers answer 404. A catalog that is published again is a new one: its serials
-/// start at 1, so copies of the removed one have to be removed too, or allowed to diverge.
+/// The pointer goes first: from then on readers answer 404. A catalog that is published again is a
+/// new one: its serials start at 1, so copies of the removed one have to be removed too, or allowed
+/// to diverge.
 ///
 /// # Errors
 /// [`ReadError`]; calling it again continues where it stopped.
 pub async fn remove(store: &dyn Store, catalog: &CatalogName) -> Result<Option<usize>, ReadError> {
-    let documents = [Key::Current, Key::Status, Key::Notified].map(|document| document(catalog.clone()));
+    let documents =
+        [Key::Current, Key::Status, Key::Notified].map(|document| document(catalog.clone()));
     let mut removed = 0;
     for key in documents {
         if store.head(&key).await?.is_some() {
@@ -196,8 +227,8 @@ pub async fn remove(store: &dyn Store, catalog: &CatalogName) -> Result<Option<u
         }
     }
     let was_listed = remove_name(store, catalog).await?;
-    // A publication at the same time adds the name before its commit, which may have been before the line above. Its own
-    // look at the name after the commit covers the other order.
+    // A publication at the same time adds the name before its commit, which may have been before
+    // the line above. Its own look at the name after the commit covers the other order.
     if store.head(&Key::Current(catalog.clone())).await?.is_some() {
         restore_name(store, catalog, false).await?;
     }
@@ -208,15 +239,23 @@ pub async fn remove(store: &dyn Store, catalog: &CatalogName) -> Result<Option<u
 ///
 /// # Errors
 /// [`ReadError`] if the store fails. A pointer that cannot be read follows nothing.
-pub async fn followers(store: &dyn Store, input: &CatalogName) -> Result<Vec<CatalogName>, ReadError> {
+pub async fn followers(
+    store: &dyn Store,
+    input: &CatalogName,
+) -> Result<Vec<CatalogName>, ReadError> {
     let mut followers = Vec::new();
     for name in catalog_names(store).await? {
-        let current = match store.read_document::<Current>(&Key::Current(name.clone())).await {
+        let current = match store
+            .read_document::<Current>(&Key::Current(name.clone()))
+            .await
+        {
             Ok(current) => current,
             Err(error @ ReadError::Store(_)) => return Err(error),
             Err(_) => None,
         };
-        let inputs = current.into_iter().flat_map(|(current, _)| current.source.inputs);
+        let inputs = current
+            .into_iter()
+            .flat_map(|(current, _)| current.source.inputs);
         if inputs.into_iter().any(|known| known.catalog == *input) {
             followers.push(name);
         }
@@ -239,7 +278,10 @@ mod tests {
         let store = MemoryStore::default();
         for catalog in pointers {
             let key = Key::Current(name(catalog));
-            store.put(&key, "{}".into(), Condition::Always).await.unwrap();
+            store
+                .put(&key, "{}".into(), Condition::Always)
+                .await
+                .unwrap();
         }
         store
     }
@@ -261,7 +303,11 @@ mod tests {
             assert_eq!(names(&catalog_names(&store).await.unwrap()), ["a", "b"]);
             assert!(!is_listed(&store, &name("a")).await.unwrap());
             restore_name(&store, &name("b"), false).await.unwrap();
-            let (read, _) = store.read_document::<Catalogs>(&Key::Catalogs).await.unwrap().unwrap();
+            let (read, _) = store
+                .read_document::<Catalogs>(&Key::Catalogs)
+                .await
+                .unwrap()
+                .unwrap();
             assert_eq!(names(&read.catalogs), ["a", "b"]);
         }
     }
@@ -270,7 +316,10 @@ mod tests {
     async fn names_of_another_format_are_refused() {
         let store = store_of(&["a"]).await;
         let old = r#"{"formatVersion":1,"catalogs":["a"]}"#;
-        store.put(&Key::Catalogs, old.into(), Condition::Always).await.unwrap();
+        store
+            .put(&Key::Catalogs, old.into(), Condition::Always)
+            .await
+            .unwrap();
         let error = add_name(&store, &name("a"), true).await.unwrap_err();
         assert!(matches!(error, ReadError::Document { .. }), "{error}");
     }
@@ -314,13 +363,20 @@ mod tests {
         for name in [&a, &b] {
             add_name(&store, name, true).await.unwrap();
             for key in [Key::Status(name.clone()), Key::Notified(name.clone())] {
-                store.put(&key, "{}".into(), Condition::Always).await.unwrap();
+                store
+                    .put(&key, "{}".into(), Condition::Always)
+                    .await
+                    .unwrap();
             }
         }
         assert_eq!(remove(&store, &a).await.unwrap(), Some(3));
         assert_eq!(remove(&store, &a).await.unwrap(), None);
         add_name(&store, &a, true).await.unwrap();
-        assert_eq!(remove(&store, &a).await.unwrap(), Some(0), "only the name was left");
+        assert_eq!(
+            remove(&store, &a).await.unwrap(),
+            Some(0),
+            "only the name was left"
+        );
         assert!(!is_listed(&store, &a).await.unwrap() && is_listed(&store, &b).await.unwrap());
         assert_eq!(store.objects().len(), 4);
     }

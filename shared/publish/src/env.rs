@@ -9,8 +9,8 @@ use rustix::time::{ClockId, clock_gettime};
 pub struct Env {
     /// Returns the time of day, for dates in documents. It may jump, so no deadline depends on it.
     pub clock: Arc<dyn Fn() -> SystemTime + Send + Sync>,
-    /// Returns a time that only grows and goes on while the machine is suspended: the time since boot. A Lambda is frozen
-    /// between invocations, and a deadline must not stand still meanwhile.
+    /// Returns a time that only grows and goes on while the machine is suspended: the time since
+    /// boot. A Lambda is frozen between invocations, and a deadline must not stand still meanwhile.
     pub since_boot: Arc<dyn Fn() -> Duration + Send + Sync>,
     /// Returns a number from 0 up to, but not including, 1.
     pub rng: Arc<dyn Fn() -> f64 + Send + Sync>,
@@ -34,7 +34,8 @@ impl fmt::Debug for Env {
 }
 
 impl Env {
-    /// Returns a wait that is up to a tenth shorter or longer, so that thousands of mirrors do not ask at the same moment.
+    /// Returns a wait that is up to a tenth shorter or longer, so that thousands of mirrors do not
+    /// ask at the same moment.
     pub fn jittered(&self, wait: Duration) -> Duration {
         wait.mul_f64(0.9 + 0.2 * (self.rng)())
     }
@@ -65,7 +66,10 @@ mod tests {
     fn jittered_stays_within_a_tenth_by_the_given_rng() {
         let minutes = |random| {
             let rng: Arc<dyn Fn() -> f64 + Send + Sync> = Arc::new(move || random);
-            let env = Env { rng, ..Env::default() };
+            let env = Env {
+                rng,
+                ..Env::default()
+            };
             env.jittered(Duration::from_secs(100 * 60)).as_secs() / 60
         };
         assert_eq!([0.0, 0.5, 0.999].map(minutes), [90, 100, 109]);

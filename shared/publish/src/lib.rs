@@ -8,9 +8,13 @@ mod stats;
 mod status;
 mod transaction;
 
-pub use catalogs::{catalog_names, drop_stale_names, followers, is_listed, names_of_pointers, remove};
+pub use catalogs::{
+    catalog_names, drop_stale_names, followers, is_listed, names_of_pointers, remove,
+};
 pub use env::Env;
-pub use poll::catalog_source::{Catalog, CatalogSource, ComposedSource, ComposedSourceError, InputPlace};
+pub use poll::catalog_source::{
+    Catalog, CatalogSource, ComposedSource, ComposedSourceError, InputPlace,
+};
 pub use poll::error::PollError;
 pub use poll::facts::{CatalogFacts, FactReader, KnownFacts};
 pub use poll::metrics::{PollMetrics, PollProgress, metric};
@@ -25,5 +29,6 @@ pub use report::{ChangedPackages, Report, milliseconds};
 pub use stats::{ObjectStats, find_unservable};
 pub use status::record_status;
 pub use transaction::{
-    DatedGcState, Pointer, PublishError, RaceRetries, RetryableError, Transaction, TransactionOptions,
+    DatedGcState, Pointer, PublishError, RaceRetries, RetryableError, Transaction,
+    TransactionOptions,
 };

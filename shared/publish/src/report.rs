@@ -5,7 +5,8 @@ use serde::{Serialize, Serializer};
 
 use crate::PollError;
 
-/// Result of one poll or rollback of one catalog. Its JSON is that of the command line and of the poller.
+/// Result of one poll or rollback of one catalog. Its JSON is that of the command line and of the
+/// poller.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
@@ -22,12 +23,15 @@ pub struct Report {
     pub content_hash: Option<Sha256>,
     /// Serial of the published state; `None` if there is none.
     pub serial: Option<u64>,
-    /// Packages that differ from the previous publication. Empty unless the outcome is [`Outcome::Published`].
+    /// Packages that differ from the previous publication. Empty unless the outcome is
+    /// [`Outcome::Published`].
     pub changes: ChangedPackages,
-    /// Findings of the validation of the content that was published; `None` if it was not validated.
+    /// Findings of the validation of the content that was published; `None` if it was not
+    /// validated.
     #[serde(skip)]
     pub validation: Option<ValidationCounts>,
-    /// Number of packages, and global groups, whose lines were validated. The findings about others were known.
+    /// Number of packages, and global groups, whose lines were validated. The findings about others
+    /// were known.
     #[serde(skip)]
     pub packages_validated: usize,
     /// Number of layers that were fetched.
@@ -96,14 +100,15 @@ impl Report {
         self.duration = duration;
     }
 
-    /// Returns true if the revision failed, and this program does not pull it again with these settings unless a poll is
-    /// forced. A refused revision has not failed.
+    /// Returns true if the revision failed, and this program does not pull it again with these
+    /// settings unless a poll is forced. A refused revision has not failed.
     pub fn failed_for_good(&self) -> bool {
         let is_final = self.error.as_ref().is_some_and(PollError::is_final);
         is_final && self.outcome == Outcome::Failed
     }
 
-    /// Returns the error and its causes on one line, and the settings that would admit what exceeds a limit.
+    /// Returns the error and its causes on one line, and the settings that would admit what exceeds
+    /// a limit.
     pub fn error_text(&self) -> Option<String> {
         self.error.as_ref().map(PollError::text)
     }

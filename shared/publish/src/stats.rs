@@ -1,4 +1,5 @@
-//! Looks for missing and truncated objects of a published state: a damaged one is otherwise only noticed when the source changes.
+//! Looks for missing and truncated objects of a published state: a damaged one is otherwise only
+//! noticed when the source changes.
 
 use std::{collections::BTreeMap, ops::AddAssign};
 
@@ -34,16 +35,22 @@ impl AddAssign for ObjectStats {
     }
 }
 
-/// Looks at every object that a Snapshot names without reading it. Returns the problem of each that cannot be served. It finds lost
-/// and truncated objects, not flipped bits, for one HEAD each.
+/// Looks at every object that a Snapshot names without reading it. Returns the problem of each that
+/// cannot be served. It finds lost and truncated objects, not flipped bits, for one HEAD each.
 ///
 /// # Errors
 /// As [`ReadStore::head`](store::ReadStore::head).
-pub async fn find_unservable(store: &dyn Store, snapshot: &Snapshot) -> Result<BTreeMap<Key, String>, StoreError> {
+pub async fn find_unservable(
+    store: &dyn Store,
+    snapshot: &Snapshot,
+) -> Result<BTreeMap<Key, String>, StoreError> {
     let objects = snapshot.objects().into_iter();
     let stats = objects.map(|entry| stat(store, entry.object));
     let found = stream::iter(stats).buffer_unordered(STATS_IN_FLIGHT);
-    found.try_filter_map(async |object| Ok(object)).try_collect().await
+    found
+        .try_filter_map(async |object| Ok(object))
+        .try_collect()
+        .await
 }
 
 async fn stat(store: &dyn Store, object: ObjectRef) -> Result<Option<(Key, String)>, StoreError> {

@@ -4,12 +4,13 @@ use model::text::chain;
 use model::{CatalogName, Key, Status};
 use store::{ReadError, Store, StoreError, StoreExt};
 
-/// Time after which `status.json` is written although only its times have changed. 300 catalogs that are polled every ten
-/// minutes cost 7,200 writes a day then, instead of 43,000; readers still see that polls go on.
+/// Time after which `status.json` is written although only its times have changed. 300 catalogs
+/// that are polled every ten minutes cost 7,200 writes a day then, instead of 43,000; readers still
+/// see that polls go on.
 const RENEW_AFTER: Duration = Duration::from_secs(3600);
 
-/// Number of failures up to which each is written. The backoff of the poller function grows until then: 15 s doubled 16 times
-/// is longer than any interval.
+/// Number of failures up to which each is written. The backoff of the poller function grows until
+/// then: 15 s doubled 16 times is longer than any interval.
 const FAILURES_EXACT: u64 = 16;
 
 /// Number of attempts to write `status.json` beside other writers.
@@ -17,13 +18,18 @@ const WRITE_ATTEMPTS: u32 = 8;
 
 /// Reads `status.json`. It only saves work, so an unreadable one counts as absent.
 pub(crate) async fn read_status(store: &dyn Store, catalog: &CatalogName) -> Option<Status> {
-    let before = store.read_document(&Key::Status(catalog.clone())).await.ok().flatten();
+    let before = store
+        .read_document(&Key::Status(catalog.clone()))
+        .await
+        .ok()
+        .flatten();
     before.map(|(before, _)| before)
 }
 
-/// Writes `status.json` after a poll, sync or import that ended `now`, unless only times would change within the hour. `next`
-/// returns the document that follows the one that is stored; `before` is a copy that was read earlier. Nothing depends on the
-/// document, so a failure is only logged; it returns false then.
+/// Writes `status.json` after a poll, sync or import that ended `now`, unless only times would
+/// change within the hour. `next` returns the document that follows the one that is stored;
+/// `before` is a copy that was read earlier. Nothing depends on the document, so a failure is only
+/// logged; it returns false then.
 pub async fn record_status(
     store: &dyn Store,
     catalog: &CatalogName,
@@ -36,7 +42,9 @@ pub async fn record_status(
     }
     let written = update_status(store, catalog, |before| {
         let next = next(before);
-        before.is_none_or(|before| is_due(before, &next, now)).then_some(next)
+        before
+            .is_none_or(|before| is_due(before, &next, now))
+            .then_some(next)
     });
     let written = written.await;
     if let Err(error) = &written {
@@ -45,8 +53,8 @@ pub async fn record_status(
     written.is_ok()
 }
 
-/// Replaces `status.json` by what `change` returns, if that is a document. Another writer's change is not lost: `change` is
-/// called again with it.
+/// Replaces `status.json` by what `change` returns, if that is a document. Another writer's change
+/// is not lost: `change` is called again with it.
 pub(crate) async fn update_status(
     store: &dyn Store,
     catalog: &CatalogName,
@@ -79,7 +87,9 @@ pub(crate) async fn update_status(
 /// Returns true if `next` has to be written over `before`.
 fn is_due(before: &Status, next: &Status, now: SystemTime) -> bool {
     // A time in the future was written by a wrong clock.
-    let is_fresh = now.duration_since(before.last_poll).is_ok_and(|age| age < RENEW_AFTER);
+    let is_fresh = now
+        .duration_since(before.last_poll)
+        .is_ok_and(|age| age < RENEW_AFTER);
     !is_fresh || without_times(before) != without_times(next)
 }
 
@@ -138,7 +148,9 @@ mod tests {
             failures,
             ..first.clone()
         };
-        assert!(is_due(&failed(15), &failed(16), at(1)) && !is_due(&failed(16), &failed(17), at(1)));
+        assert!(
+            is_due(&failed(15), &failed(16), at(1)) && !is_due(&failed(16), &failed(17), at(1))
+        );
     }
 
     #[test]
@@ -162,7 +174,10 @@ mod tests {
         assert_eq!(failed.clone().after(Some(&second)).failures, 2);
         // A later success that was not written.
         let last_success = Some(UNIX_EPOCH + Duration::from_secs(600));
-        let failed = Status { last_success, ..failed };
+        let failed = Status {
+            last_success,
+            ..failed
+        };
         assert_eq!(failed.after(Some(&second)).last_success, last_success);
     }
 
@@ -183,7 +198,10 @@ mod tests {
     async fn damaged_status_is_replaced_unless_another_writer_replaces_it_first() {
         let (store, catalog) = (MemoryStore::new(), "a".parse().unwrap());
         let key = Key::Status(CatalogName::clone(&catalog));
-        let version = store.put(&key, "{".into(), Condition::CreateOnly).await.unwrap();
+        let version = store
+            .put(&key, "{".into(), Condition::CreateOnly)
+            .await
+            .unwrap();
         store.take_log();
         let failed = ended(Outcome::Failed, UNIX_EPOCH);
         let next = |before: Option<&Status>| Some(failed.clone().after(before));

@@ -12,16 +12,17 @@ use crate::{error::ReaderError, index::CatalogIndex};
 /// Estimated memory of a cache entry beside its value, in bytes.
 const ENTRY_OVERHEAD: u64 = 256;
 
-/// Maximum number of large objects that are remembered as verified. A hundred catalogs have fewer, and an entry takes a
-/// few hundred bytes.
+/// Maximum number of large objects that are remembered as verified. A hundred catalogs have fewer,
+/// and an entry takes a few hundred bytes.
 const VERIFIED_MAX: usize = 1024;
 
-/// Maximum number of keys that are remembered because their values are not kept, and of requests that wait for one of them to be made.
+/// Maximum number of keys that are remembered because their values are not kept, and of requests
+/// that wait for one of them to be made.
 const UNKEPT_MAX: usize = 1024;
 const WAITING_MAX: usize = 16;
 
-/// Caches of what never changes, bounded together by [`crate::ReaderSettings::cache_bytes`]. Nothing in them has to be
-/// invalidated. A sixteenth is left to the fronts.
+/// Caches of what never changes, bounded together by [`crate::ReaderSettings::cache_bytes`].
+/// Nothing in them has to be invalidated. A sixteenth is left to the fronts.
 #[derive(Debug)]
 pub(crate) struct Caches {
     /// Complete bodies, most of them of at most `body_max` bytes, verified.
@@ -30,9 +31,11 @@ pub(crate) struct Caches {
     pub(crate) indexes: WeightedCache<Sha256, Arc<CatalogIndex>>,
     /// Snapshots, by the hash of their stored bytes.
     pub(crate) snapshots: WeightedCache<Sha256, Arc<Snapshot>>,
-    /// Stored versions of large objects whose bytes were hashed and found right, with the time of that.
+    /// Stored versions of large objects whose bytes were hashed and found right, with the time of
+    /// that.
     pub(crate) verified: Cache<(Key, Version), Duration>,
-    /// Maximum size of a body in `bodies`, in bytes. A larger one would push out hundreds of Shards.
+    /// Maximum size of a body in `bodies`, in bytes. A larger one would push out hundreds of
+    /// Shards.
     pub(crate) body_max: u64,
 }
 
@@ -67,9 +70,10 @@ fn snapshot_weight(snapshot: &Arc<Snapshot>) -> u64 {
 
 /// Cache of values that take a known memory.
 ///
-/// A value above the share of a part is not kept, and made again at each request for it. Such values are made one at a time, so that they take the
-/// memory and the time of one, and a request is refused if too many wait already. So making one must not ask the same cache for
-/// another that is as large.
+/// A value above the share of a part is not kept, and made again at each request for it. Such
+/// values are made one at a time, so that they take the memory and the time of one, and a request
+/// is refused if too many wait already. So making one must not ask the same cache for another that
+/// is as large.
 #[derive(Debug)]
 pub struct WeightedCache<K, V> {
     kept: Cache<K, V, WeightOf<V>>,
@@ -98,8 +102,13 @@ impl<K: Eq + Hash + Clone, V: Clone> WeightedCache<K, V> {
     pub fn new(bytes: u64, parts: usize, weight: fn(&V) -> u64) -> Self {
         let options = OptionsBuilder::new()
             .shards(parts)
-            // An estimate of at least 32 for each part keeps their number; a body has 16 kB on average.
-            .estimated_items_capacity(usize::try_from(bytes >> 14).unwrap_or(usize::MAX).clamp(128, 1 << 16))
+            // An estimate of at least 32 for each part keeps their number; a body has 16 kB on
+            // average.
+            .estimated_items_capacity(
+                usize::try_from(bytes >> 14)
+                    .unwrap_or(usize::MAX)
+                    .clamp(128, 1 << 16),
+            )
             .weight_capacity(bytes)
             .build()
             .expect("both capacities are given");
@@ -120,12 +129,17 @@ impl<K: Eq + Hash + Clone, V: Clone> WeightedCache<K, V> {
         self.kept.get(key)
     }
 
-    /// Returns a value from the cache, or loads it. Equal loads at the same time happen once, where requests may wait. `load` is
-    /// called only if the value is missing: its future has kilobytes, and to move it takes longer than to find a value.
+    /// Returns a value from the cache, or loads it. Equal loads at the same time happen once, where
+    /// requests may wait. `load` is called only if the value is missing: its future has kilobytes,
+    /// and to move it takes longer than to find a value.
     ///
     /// # Errors
     /// The error of `load`, which is not kept, and [`ReaderError::Busy`].
-    pub async fn get_or_load<E: From<ReaderError>, F>(&self, key: &K, load: impl FnOnce() -> F) -> Result<V, E>
+    pub async fn get_or_load<E: From<ReaderError>, F>(
+        &self,
+        key: &K,
+        load: impl FnOnce() -> F,
+    ) -> Result<V, E>
     where
         F: Future<Output = Result<V, E>>,
     {
@@ -160,8 +174,9 @@ impl<K: Eq + Hash + Clone, V: Clone> WeightedCache<K, V> {
     }
 }
 
-/// True where a request may wait for the future of another. In WebAssembly it may not: a Worker stops the futures of a request whose
-/// client has gone, without dropping them, and refuses to continue those of another request.
+/// True where a request may wait for the future of another. In WebAssembly it may not: a Worker
+/// stops the futures of a request whose client has gone, without dropping them, and refuses to
+/// continue those of another request.
 const WAITS: bool = !cfg!(target_arch = "wasm32");
 
 #[cfg(test)]
@@ -176,16 +191,23 @@ mod tests {
     async fn value_above_the_share_is_made_one_at_a_time_and_few_wait() {
         let cache = WeightedCache::<u8, u64>::new(4096, 1, |value| *value);
         let load = |value| cache.get_or_load::<ReaderError, _>(&1, move || ready(Ok(value)));
-        assert_eq!((load(5000).await.unwrap(), load(5001).await.unwrap()), (5000, 5001));
+        assert_eq!(
+            (load(5000).await.unwrap(), load(5001).await.unwrap()),
+            (5000, 5001)
+        );
         let mut running = Box::pin(cache.get_or_load::<ReaderError, _>(&1, pending));
         assert!(running.as_mut().now_or_never().is_none());
         let waiting = join_all((0..WAITING_MAX as u64).map(load));
         let mut waiting = Box::pin(waiting);
         assert!(waiting.as_mut().now_or_never().is_none());
         assert!(matches!(load(1).await, Err(ReaderError::Busy)));
-        // Another value is not kept waiting, nor are those that wait once the first request is given up.
+        // Another value is not kept waiting, nor are those that wait once the first request is
+        // given up.
         assert_eq!(
-            cache.get_or_load::<ReaderError, _>(&2, || ready(Ok(1))).await.unwrap(),
+            cache
+                .get_or_load::<ReaderError, _>(&2, || ready(Ok(1)))
+                .await
+                .unwrap(),
             1
         );
         drop(running);

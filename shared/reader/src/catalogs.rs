@@ -12,17 +12,20 @@ use crate::objects::check_size;
 use crate::pointer::Pointers;
 use crate::state::{PublishedState, ReaderSettings};
 
-/// Maximum size of a document that is read into memory, in bytes. The Snapshot of 100,000 packages has half of it.
+/// Maximum size of a document that is read into memory, in bytes. The Snapshot of 100,000 packages
+/// has half of it.
 const DOCUMENT_MAX: u64 = 64 << 20;
 
 /// Maximum number of pointers that are read at a time: as many as a store far away answers well.
 const CONCURRENT_READS: usize = 16;
 
-/// Maximum number of bytes that are hashed, coded or parsed on the request's own thread. That takes under a millisecond, and
-/// handing it to another thread takes two switches. It also keeps small requests in one order, which the simulation needs.
+/// Maximum number of bytes that are hashed, coded or parsed on the request's own thread. That takes
+/// under a millisecond, and handing it to another thread takes two switches. It also keeps small
+/// requests in one order, which the simulation needs.
 const INLINE_MAX: u64 = 64 << 10;
 
-/// Catalogs of a store, as all fronts of one program read them: they share verified pointers, caches and limits.
+/// Catalogs of a store, as all fronts of one program read them: they share verified pointers,
+/// caches and limits.
 #[derive(Debug, Clone)]
 pub struct PublishedCatalogs(pub(crate) Arc<SharedReader>);
 
@@ -61,14 +64,19 @@ impl PublishedCatalogs {
     /// # Errors
     /// [`ReaderError::Store`], and [`ReaderError::Corrupt`] for an unreadable `catalogs.json`.
     pub async fn all(&self) -> Result<Vec<PublishedState>, ReaderError> {
-        // The states tell which catalogs are unavailable: `names` would ask for each pointer once more.
+        // The states tell which catalogs are unavailable: `names` would ask for each pointer once
+        // more.
         let names = self.stored_names().await?.unwrap_or_default();
         let states = stream::iter(names.catalogs).map(|name| self.listed(name));
         let states = states.buffered(CONCURRENT_READS);
-        states.try_filter_map(async |state| Ok(state)).try_collect().await
+        states
+            .try_filter_map(async |state| Ok(state))
+            .try_collect()
+            .await
     }
 
-    /// Returns `catalogs.json` without the names of catalogs that are unavailable. `None` if the store does not have it.
+    /// Returns `catalogs.json` without the names of catalogs that are unavailable. `None` if the
+    /// store does not have it.
     ///
     /// # Errors
     /// As [`Self::all`].
@@ -81,7 +89,10 @@ impl PublishedCatalogs {
             Ok::<_, ReaderError>((!is_hidden).then_some(name))
         });
         let shown = shown.buffered(CONCURRENT_READS);
-        names.catalogs = shown.try_filter_map(async |name| Ok(name)).try_collect().await?;
+        names.catalogs = shown
+            .try_filter_map(async |name| Ok(name))
+            .try_collect()
+            .await?;
         Ok(Some(names))
     }
 
@@ -91,15 +102,19 @@ impl PublishedCatalogs {
         names.map_err(|source| ReaderError::corrupt(&Key::Catalogs, Corruption::Document(source)))
     }
 
-    /// Returns nothing for a catalog that is not served, was never published, or has an unreadable pointer: one broken
-    /// catalog must not hide the others.
+    /// Returns nothing for a catalog that is not served, was never published, or has an unreadable
+    /// pointer: one broken catalog must not hide the others.
     async fn listed(&self, name: CatalogName) -> Result<Option<PublishedState>, ReaderError> {
         match self.find(name.as_str()).await {
             Ok(state) => Ok(Some(state)),
             Err(ReaderError::UnknownCatalog(_)) => Ok(None),
             Err(error @ (ReaderError::Corrupt { .. } | ReaderError::Untrusted { .. })) => {
                 let error = model::text::chain(&error);
-                tracing::error!(error, catalog = name.as_str(), "left a catalog out of the list");
+                tracing::error!(
+                    error,
+                    catalog = name.as_str(),
+                    "left a catalog out of the list"
+                );
                 Ok(None)
             }
             Err(error) => Err(error),
@@ -109,7 +124,8 @@ impl PublishedCatalogs {
     /// Reads a mutable document. Returns `None` if the store does not have it.
     ///
     /// # Errors
-    /// [`ReaderError::Store`], and [`ReaderError::Corrupt`] for one that is too large or ends early.
+    /// [`ReaderError::Store`], and [`ReaderError::Corrupt`] for one that is too large or ends
+    /// early.
     pub async fn document(&self, key: &Key) -> Result<Option<Bytes>, ReaderError> {
         match self.0.store.open(key, None).await {
             Err(error) if error.is_not_found() => Ok(None),
@@ -117,9 +133,13 @@ impl PublishedCatalogs {
         }
     }
 
-    /// Runs work on `bytes` bytes: hashing, compressing, parsing. Long work goes to another thread if the program has one, so
-    /// that it does not keep other requests of this thread waiting.
-    pub async fn run<T: Send + 'static>(&self, bytes: u64, work: impl FnOnce() -> T + Send + 'static) -> T {
+    /// Runs work on `bytes` bytes: hashing, compressing, parsing. Long work goes to another thread
+    /// if the program has one, so that it does not keep other requests of this thread waiting.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        bytes: u64,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> T {
         if bytes <= INLINE_MAX {
             return work();
         }

@@ -31,7 +31,9 @@ pub enum ReaderError {
         source: Corruption,
     },
     /// A pointer that fails verification, without an earlier verified state to serve.
-    #[error("the published state of the catalog {catalog} is refused, and no earlier verified state is known")]
+    #[error(
+        "the published state of the catalog {catalog} is refused, and no earlier verified state is known"
+    )]
     Untrusted {
         /// Name of the catalog whose pointer was refused.
         catalog: String,

@@ -4,7 +4,8 @@ use model::{Index, Snapshot, StoredDocument};
 
 use crate::error::Corruption;
 
-/// Filters of Metas, all of which have to match. An empty one filters nothing. The default selects all Metas.
+/// Filters of Metas, all of which have to match. An empty one filters nothing. The default selects
+/// all Metas.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct MetaFilter {
     /// Schema of the Meta.
@@ -22,7 +23,8 @@ pub(crate) struct CatalogIndex {
     texts: HashMap<Box<str>, u32>,
     /// Metas in the order of `all.json`.
     metas: Vec<MetaEntry>,
-    /// Places in `metas` of each Package, by the number of its name. A Shard has all Metas with the name of its Package.
+    /// Places in `metas` of each Package, by the number of its name. A Shard has all Metas with the
+    /// name of its Package.
     packages: HashMap<u32, Range<usize>>,
 }
 
@@ -48,7 +50,8 @@ impl CatalogIndex {
         Self::new(&index, snapshot).ok_or(Corruption::Mismatch)
     }
 
-    /// Checks that the lines lie end to end in the Shards of `snapshot`, from which their positions in `all.json` follow.
+    /// Checks that the lines lie end to end in the Shards of `snapshot`, from which their positions
+    /// in `all.json` follow.
     fn new(index: &Index<'_>, snapshot: &Snapshot) -> Option<Self> {
         if !index.describes(snapshot) {
             return None;
@@ -95,8 +98,8 @@ impl CatalogIndex {
         Some(number)
     }
 
-    /// Returns the positions of the matching lines in `all.json`, in its order, neighbours joined. At least one filter is
-    /// not empty. A Meta without a schema is never found, as in catalogd.
+    /// Returns the positions of the matching lines in `all.json`, in its order, neighbours joined.
+    /// At least one filter is not empty. A Meta without a schema is never found, as in catalogd.
     pub(crate) fn select(&self, filter: &MetaFilter) -> Vec<Range<u64>> {
         let mut ranges: Vec<Range<u64>> = Vec::new();
         for meta in self.matching(filter).into_iter().flatten() {
@@ -116,18 +119,26 @@ impl CatalogIndex {
         let (&schema, &package, &name) = (schema?, package?, name?);
         let metas = match package {
             EMPTY => &self.metas[..],
-            // Few numbers are compared then. Otherwise, those of all Metas take a fraction of what a request costs.
+            // Few numbers are compared then. Otherwise, those of all Metas take a fraction of what
+            // a request costs.
             package => &self.metas[self.packages.get(&package)?.clone()],
         };
         let fits = |filter, text| filter == EMPTY || filter == text;
         Some(metas.iter().filter(move |meta| {
-            meta.schema != EMPTY && fits(schema, meta.schema) && fits(package, meta.package) && fits(name, meta.name)
+            meta.schema != EMPTY
+                && fits(schema, meta.schema)
+                && fits(package, meta.package)
+                && fits(name, meta.name)
         }))
     }
 
     /// Returns the memory that the index takes, in bytes.
     pub(crate) fn weight(&self) -> u64 {
-        let texts: usize = self.texts.keys().map(|text| text.len() + TEXT_OVERHEAD).sum();
+        let texts: usize = self
+            .texts
+            .keys()
+            .map(|text| text.len() + TEXT_OVERHEAD)
+            .sum();
         (self.metas.capacity() * size_of::<MetaEntry>() + texts) as u64
     }
 }
@@ -141,9 +152,14 @@ mod tests {
     // The HTTP contract compares all filters with a scan of the lines.
     #[test]
     fn new_refuses_an_index_that_does_not_fit() {
-        let lines =
-            |name: &str| format!("{{\"name\":\"{name}\",\"schema\":\"olm.package\"}}\n{{\"package\":\"{name}\"}}\n");
-        let builder = SnapshotBuilder::new().package("a", lines("a")).package("c", lines("c"));
+        let lines = |name: &str| {
+            format!(
+                "{{\"name\":\"{name}\",\"schema\":\"olm.package\"}}\n{{\"package\":\"{name}\"}}\n"
+            )
+        };
+        let builder = SnapshotBuilder::new()
+            .package("a", lines("a"))
+            .package("c", lines("c"));
         let built = builder.build();
         let stored = &built.objects[&built.snapshot.index.with_kind(model::Kind::Index).key()];
         let checked = |change: fn(&mut Index<'_>)| {
@@ -155,7 +171,11 @@ mod tests {
         assert!(!checked(|index| drop(index.shards.pop())));
         assert!(!checked(|index| index.shards.swap(0, 1)));
         assert!(!checked(|index| drop(index.shards[0].metas.to_mut().pop())));
-        assert!(!checked(|index| index.shards[0].metas.to_mut()[1].offset += 1));
-        assert!(!checked(|index| index.shards[0].metas.to_mut()[1].length = u64::MAX));
+        assert!(!checked(
+            |index| index.shards[0].metas.to_mut()[1].offset += 1
+        ));
+        assert!(!checked(
+            |index| index.shards[0].metas.to_mut()[1].length = u64::MAX
+        ));
     }
 }

@@ -12,8 +12,8 @@ use crate::objects::{Extent, check_size};
 use crate::state::PublishedState;
 use crate::stream::{self as chunks, Chunks, exact, pick, small};
 
-/// Maximum number of Shards that are read one by one. A query for one package reads one or two; one that hits more reads
-/// the whole catalog instead, if that is less to read.
+/// Maximum number of Shards that are read one by one. A query for one package reads one or two; one
+/// that hits more reads the whole catalog instead, if that is less to read.
 const SHARDS_ONE_BY_ONE: usize = 4;
 
 /// Lines of a published state, described before any of them is read.
@@ -74,7 +74,8 @@ impl PublishedLines {
 }
 
 impl PublishedState {
-    /// Returns all lines. They are read from the zstd object, the smallest to read and the fastest to decompress.
+    /// Returns all lines. They are read from the zstd object, the smallest to read and the fastest
+    /// to decompress.
     pub fn whole(&self) -> PublishedLines {
         let current = self.current();
         let lines = Content {
@@ -107,7 +108,11 @@ impl PublishedCatalogs {
     ///
     /// # Errors
     /// [`ReaderError::Corrupt`] and [`ReaderError::Store`], also as an item of the stream.
-    pub async fn lines(&self, lines: &PublishedLines, extent: Extent) -> Result<Chunks, ReaderError> {
+    pub async fn lines(
+        &self,
+        lines: &PublishedLines,
+        extent: Extent,
+    ) -> Result<Chunks, ReaderError> {
         if let Extent::Part(range) = extent {
             let all = Box::pin(self.lines(lines, Extent::Prefix)).await?;
             let length = range.end - range.start;
@@ -132,7 +137,8 @@ impl PublishedCatalogs {
         store::collect(chunks, lines.length).await
     }
 
-    /// Streams the lines of one Shard, for readers that may stop before the end. Small ones are kept in memory.
+    /// Streams the lines of one Shard, for readers that may stop before the end. Small ones are
+    /// kept in memory.
     ///
     /// # Errors
     /// [`ReaderError::Corrupt`] and [`ReaderError::Store`], also as an item of the stream.
@@ -140,9 +146,12 @@ impl PublishedCatalogs {
         let lines = PublishedLines::of_shard(shard);
         if self.keeps(lines.largest()) {
             let key = BodyKey::Made(lines.identity, Encoding::Identity);
-            Ok(chunks::once(self.body(&key, || self.read_decoded(&lines)).await?))
+            Ok(chunks::once(
+                self.body(&key, || self.read_decoded(&lines)).await?,
+            ))
         } else {
-            self.decoded(&lines.object, lines.length, Extent::Prefix).await
+            self.decoded(&lines.object, lines.length, Extent::Prefix)
+                .await
         }
     }
 
@@ -157,13 +166,18 @@ impl PublishedCatalogs {
         Ok(decoded.into())
     }
 
-    /// Streams lines of the object `whole` from the Shards that hold them or, if these are most of them, from one read of the whole.
-    async fn selected(&self, whole: &ObjectRef, lines: &LineSelection) -> Result<Chunks, ReaderError> {
+    /// Streams lines of the object `whole` from the Shards that hold them or, if these are most of
+    /// them, from one read of the whole.
+    async fn selected(
+        &self,
+        whole: &ObjectRef,
+        lines: &LineSelection,
+    ) -> Result<Chunks, ReaderError> {
         let snapshot = &lines.snapshot;
         let parts = split(snapshot.shards(), &lines.ranges);
         let stored: u64 = parts.iter().map(|part| part.shard.stored.size).sum();
-        // A query by schema hits every package. Reading hundreds of shards one after the other takes longer than the
-        // whole catalog.
+        // A query by schema hits every package. Reading hundreds of shards one after the other
+        // takes longer than the whole catalog.
         if parts.len() > SHARDS_ONE_BY_ONE && stored > snapshot.all.zstd.size / 2 {
             let whole = self.decoded(whole, snapshot.size, Extent::Prefix).await?;
             return Ok(pick(whole, lines.ranges.iter().cloned()));
@@ -177,7 +191,9 @@ impl PublishedCatalogs {
         let catalogs = self.clone();
         let others = stream::iter(parts).then(move |part| {
             let catalogs = catalogs.clone();
-            async move { Ok::<_, ReaderError>(pick(catalogs.cached_shard(&part.shard).await?, part.ranges)) }
+            async move {
+                Ok::<_, ReaderError>(pick(catalogs.cached_shard(&part.shard).await?, part.ranges))
+            }
         });
         Ok(first.chain(others.try_flatten()).boxed())
     }
@@ -234,12 +250,19 @@ mod tests {
         let frame = Bytes::from(zstd::bulk::compress(b"{}\n{}\n", 3).unwrap());
         let object = ObjectDigest::of(&frame).with_kind(Kind::Package);
         let store = MemoryStore::new();
-        store.put(&object.key(), frame, Condition::Always).await.unwrap();
+        store
+            .put(&object.key(), frame, Condition::Always)
+            .await
+            .unwrap();
         let catalogs = PublishedCatalogs::new(Arc::new(store), ReaderSettings::default());
         for (size, is_right) in [(5, false), (6, true), (7, false)] {
             let sha256 = Sha256::of(b"{}\n{}\n");
             let lines = PublishedLines::of_object(object, Content { sha256, size });
-            assert_eq!(catalogs.read_lines(&lines).await.is_ok(), is_right, "{size}");
+            assert_eq!(
+                catalogs.read_lines(&lines).await.is_ok(),
+                is_right,
+                "{size}"
+            );
         }
     }
 }

@@ -12,8 +12,8 @@ use crate::catalogs::PublishedCatalogs;
 use crate::error::{Corruption, PointerRefused, ReaderError};
 use crate::state::PublishedState;
 
-/// Maximum size of `current.json`, in bytes. Seventeen publications, each with several signers, take a tenth of it, and
-/// all pointers stay in memory.
+/// Maximum size of `current.json`, in bytes. Seventeen publications, each with several signers,
+/// take a tenth of it, and all pointers stay in memory.
 const POINTER_MAX: u64 = 256 << 10;
 
 /// A verified `current.json`.
@@ -24,23 +24,25 @@ pub(crate) struct KnownPointer {
     /// Bytes as they are stored and signed, with their hash.
     pub(crate) document: Bytes,
     pub(crate) hash: Sha256,
-    /// Version that was read last: this one, or a later one that was refused, because no trusted key signed it or because its serial is
-    /// lower. The store is asked for any other one.
+    /// Version that was read last: this one, or a later one that was refused, because no trusted
+    /// key signed it or because its serial is lower. The store is asked for any other one.
     seen: Mutex<Version>,
-    /// Time of the last confirmation by the store, in milliseconds of the clock. Without a lock, because each request reads it.
+    /// Time of the last confirmation by the store, in milliseconds of the clock. Without a lock,
+    /// because each request reads it.
     checked: AtomicU64,
 }
 
-/// All pointers that were read, by catalog. They are small, and a store has as many as it has catalogs. They are kept
-/// outside the bounded caches, because a verified pointer that was evicted could be replaced by an older signed one.
+/// All pointers that were read, by catalog. They are small, and a store has as many as it has
+/// catalogs. They are kept outside the bounded caches, because a verified pointer that was evicted
+/// could be replaced by an older signed one.
 pub(crate) type Pointers = RwLock<HashMap<Box<str>, Arc<KnownPointer>>>;
 
 impl PublishedCatalogs {
     /// Returns the published state of a catalog that is served.
     ///
     /// # Errors
-    /// [`ReaderError::CatalogName`] and [`ReaderError::UnknownCatalog`] for a name that is not served, else what keeps the
-    /// pointer from being read.
+    /// [`ReaderError::CatalogName`] and [`ReaderError::UnknownCatalog`] for a name that is not
+    /// served, else what keeps the pointer from being read.
     pub async fn find(&self, name: &str) -> Result<PublishedState, ReaderError> {
         let pointer = self.pointer(name).await?;
         if pointer.current.availability.is_available() {
@@ -51,8 +53,9 @@ impl PublishedCatalogs {
         }
     }
 
-    /// Returns true for a published catalog that is unavailable: no route answers for it, and no list has it. The status of one that
-    /// was never published, or whose pointer is refused, says why.
+    /// Returns true for a published catalog that is unavailable: no route answers for it, and no
+    /// list has it. The status of one that was never published, or whose pointer is refused, says
+    /// why.
     ///
     /// # Errors
     /// [`ReaderError::Store`].
@@ -73,7 +76,9 @@ impl PublishedCatalogs {
     }
 
     fn is_fresh(&self, known: &KnownPointer) -> bool {
-        let age = self.now_ms().saturating_sub(known.checked.load(Ordering::Relaxed));
+        let age = self
+            .now_ms()
+            .saturating_sub(known.checked.load(Ordering::Relaxed));
         Duration::from_millis(age) < self.0.settings.freshness
     }
 
@@ -95,7 +100,8 @@ impl PublishedCatalogs {
         let key = Key::Current(catalog.clone());
         let get = Get {
             range: None,
-            // A refused version counts as seen: it would else be read, verified and logged at each request.
+            // A refused version counts as seen: it would else be read, verified and logged at each
+            // request.
             unless: known.as_ref().map(|known| known.seen.lock().clone()),
         };
         match (self.0.store.get(&key, get).await, known) {
@@ -103,11 +109,15 @@ impl PublishedCatalogs {
                 known.checked.store(self.now_ms(), Ordering::Relaxed);
                 Ok(known)
             }
-            (Ok(Fetched::NotModified), None) => Err(ReaderError::corrupt(&key, Corruption::Mismatch)),
-            (Ok(Fetched::Object(object)), known) => Box::pin(self.load_pointer(catalog, object, known)).await,
+            (Ok(Fetched::NotModified), None) => {
+                Err(ReaderError::corrupt(&key, Corruption::Mismatch))
+            }
+            (Ok(Fetched::Object(object)), known) => {
+                Box::pin(self.load_pointer(catalog, object, known)).await
+            }
             (Err(error), _) if error.is_not_found() => {
-                // Under trust the highest serial that was served is remembered, so that to delete a pointer and to write
-                // an older one is no way around the check.
+                // Under trust the highest serial that was served is remembered, so that to delete a
+                // pointer and to write an older one is no way around the check.
                 if self.0.settings.trust.is_none() {
                     self.0.pointers.write().remove(name);
                 }
@@ -126,7 +136,10 @@ impl PublishedCatalogs {
         let key = Key::Current(name.clone());
         let version = object.info.version.clone();
         if object.info.size > POINTER_MAX {
-            return Err(ReaderError::corrupt(&key, Corruption::TooLarge(POINTER_MAX)));
+            return Err(ReaderError::corrupt(
+                &key,
+                Corruption::TooLarge(POINTER_MAX),
+            ));
         }
         let document = self.collect(&key, object).await?;
         if let Some(trust) = &self.0.settings.trust
@@ -136,7 +149,8 @@ impl PublishedCatalogs {
         }
         let unreadable = |source| ReaderError::corrupt(&key, Corruption::Document(source));
         let current = Current::from_bytes(&document).map_err(unreadable)?;
-        // Without trusted keys a lower serial is accepted: the catalog was removed and published again.
+        // Without trusted keys a lower serial is accepted: the catalog was removed and published
+        // again.
         if let Some(known) = known.filter(|known| known.current.serial > current.serial)
             && self.0.settings.trust.is_some()
         {
@@ -146,8 +160,18 @@ impl PublishedCatalogs {
             };
             return self.keep_last(Some(known), version, &name, older);
         }
-        let kinds = [current.snapshot.kind, current.all.zstd.kind, current.all.gzip.kind];
-        if kinds != [Kind::Snapshot, Kind::All(Encoding::Zstd), Kind::All(Encoding::Gzip)] {
+        let kinds = [
+            current.snapshot.kind,
+            current.all.zstd.kind,
+            current.all.gzip.kind,
+        ];
+        if kinds
+            != [
+                Kind::Snapshot,
+                Kind::All(Encoding::Zstd),
+                Kind::All(Encoding::Gzip),
+            ]
+        {
             return Err(ReaderError::corrupt(&key, Corruption::Mismatch));
         }
         let pointer = Arc::new(KnownPointer {

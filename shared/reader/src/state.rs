@@ -71,7 +71,12 @@ impl PublishedState {
             let parsed = self.catalogs.run(10 * object.digest.size, parse).await;
             parsed.map_err(|source| ReaderError::corrupt(&object.key(), source))
         };
-        self.catalogs.0.caches.indexes.get_or_load(&self.identity(), load).await
+        self.catalogs
+            .0
+            .caches
+            .indexes
+            .get_or_load(&self.identity(), load)
+            .await
     }
 
     /// Streams the lines of a Shard. They are not kept in memory.
@@ -84,7 +89,8 @@ impl PublishedState {
         decode(stored, shard.lines.size, object.key())
     }
 
-    /// Streams the lines of a Package. An empty name is the global group. They are not kept in memory.
+    /// Streams the lines of a Package. An empty name is the global group. They are not kept in
+    /// memory.
     ///
     /// # Errors
     /// [`ReaderError::UnknownPackage`], and the errors of [`Self::shard`].
@@ -108,7 +114,8 @@ impl PublishedCatalogs {
         let load = || async {
             let stored = self.object(object).await?;
             let snapshot = Snapshot::from_stored(&stored).map(Arc::new);
-            snapshot.map_err(|source| ReaderError::corrupt(&object.key(), Corruption::Document(source)))
+            snapshot
+                .map_err(|source| ReaderError::corrupt(&object.key(), Corruption::Document(source)))
         };
         let snapshots = &self.0.caches.snapshots;
         snapshots.get_or_load(&object.digest.sha256, load).await
@@ -121,19 +128,21 @@ pub type Work = Box<dyn FnOnce() + Send>;
 /// Settings of the reader of a store.
 #[derive(Debug, Clone)]
 pub struct ReaderSettings {
-    /// Maximum memory for cached bodies, indexes and snapshots together, in bytes. Default 64 MiB: hot shards and the
-    /// compressed catalogs of a dozen real mirrors fit, and it is a fraction of one decoded catalog. Pointers are kept beside
-    /// it, about 20 kB for each catalog.
+    /// Maximum memory for cached bodies, indexes and snapshots together, in bytes. Default 64 MiB:
+    /// hot shards and the compressed catalogs of a dozen real mirrors fit, and it is a fraction of
+    /// one decoded catalog. Pointers are kept beside it, about 20 kB for each catalog.
     pub cache_bytes: u64,
-    /// Time for which a pointer is served without asking the store again. Default zero: a folder answers in microseconds,
-    /// and a client then never gets a state older than the published one.
+    /// Time for which a pointer is served without asking the store again. Default zero: a folder
+    /// answers in microseconds, and a client then never gets a state older than the published one.
     pub freshness: Duration,
-    /// Keys of which at least one has to have signed each pointer. Default: no signature is required. A pointer without such a
-    /// signature, or with a lower serial than one that was served before, is refused; the last verified state stays served.
+    /// Keys of which at least one has to have signed each pointer. Default: no signature is
+    /// required. A pointer without such a signature, or with a lower serial than one that was
+    /// served before, is refused; the last verified state stays served.
     pub trust: Option<Trust>,
     /// Returns the time since a fixed moment. Default: the time since the first call.
     pub clock: fn() -> Duration,
-    /// Runs long work. Default: at once, where it is called. A server with several requests at a time names threads for it.
+    /// Runs long work. Default: at once, where it is called. A server with several requests at a
+    /// time names threads for it.
     pub offload: fn(Work),
 }
 

@@ -23,7 +23,8 @@ pub(crate) fn once(bytes: Bytes) -> Chunks {
     stream::once(async { Ok(bytes) }).boxed()
 }
 
-/// Passes on what `map` makes of each chunk and, at a clean end, of `None`. Leaves out empty chunks, and ends with the first error.
+/// Passes on what `map` makes of each chunk and, at a clean end, of `None`. Leaves out empty
+/// chunks, and ends with the first error.
 pub fn map_chunks<M>(chunks: Chunks, map: M) -> Chunks
 where
     M: FnMut(Option<Bytes>) -> Result<Bytes, ReaderError> + Send + 'static,
@@ -45,8 +46,9 @@ where
     .boxed()
 }
 
-/// Passes on exactly `expected` bytes or fails. Each chunk is held back until the next one or a clean end was seen, so
-/// that no client takes a body with an error at its end, such as a wrong hash, for a complete one.
+/// Passes on exactly `expected` bytes or fails. Each chunk is held back until the next one or a
+/// clean end was seen, so that no client takes a body with an error at its end, such as a wrong
+/// hash, for a complete one.
 pub(crate) fn exact(chunks: Chunks, expected: u64, key: Key) -> Chunks {
     let (mut held, mut found) = (Bytes::new(), 0_u64);
     map_chunks(chunks, move |chunk| {
@@ -60,10 +62,13 @@ pub(crate) fn exact(chunks: Chunks, expected: u64, key: Key) -> Chunks {
     })
 }
 
-/// Passes on only the bytes in `ranges`, which ascend, and ends with the last of them. The caller counts bytes and notices a stream that is
-/// too short.
+/// Passes on only the bytes in `ranges`, which ascend, and ends with the last of them. The caller
+/// counts bytes and notices a stream that is too short.
 pub fn pick(chunks: Chunks, ranges: impl IntoIterator<Item = Range<u64>>) -> Chunks {
-    let ranges: VecDeque<_> = ranges.into_iter().filter(|range| !range.is_empty()).collect();
+    let ranges: VecDeque<_> = ranges
+        .into_iter()
+        .filter(|range| !range.is_empty())
+        .collect();
     let state = (chunks, ranges, 0);
     let picked = stream::try_unfold(state, |(mut chunks, mut ranges, start)| async move {
         if ranges.is_empty() {
@@ -91,16 +96,20 @@ pub fn small(length: u64) -> usize {
     usize::try_from(length).unwrap_or(usize::MAX)
 }
 
-/// Size of the chunks that decompression returns, in bytes: large enough to keep system calls few, small enough for a
-/// thousand requests at a time.
+/// Size of the chunks that decompression returns, in bytes: large enough to keep system calls few,
+/// small enough for a thousand requests at a time.
 const CHUNK: usize = 128 << 10;
 
-/// Decompresses a stream of one zstd frame of exactly `size` bytes. Fails if the frame ends early or if bytes follow it.
+/// Decompresses a stream of one zstd frame of exactly `size` bytes. Fails if the frame ends early
+/// or if bytes follow it.
 pub(crate) fn decode(body: Chunks, size: u64, key: Key) -> Result<Chunks, ReaderError> {
     let mut decoder = Decoder::new().map_err(ReaderError::coding(&key))?;
     let limit = DParameter::WindowLogMax(ZSTD_WINDOW_LOG_MAX);
-    // The window bounds the memory of the decoder. A frame in a damaged or foreign store could ask for gigabytes.
-    decoder.set_parameter(limit).map_err(ReaderError::coding(&key))?;
+    // The window bounds the memory of the decoder. A frame in a damaged or foreign store could ask
+    // for gigabytes.
+    decoder
+        .set_parameter(limit)
+        .map_err(ReaderError::coding(&key))?;
     let decoding = FrameDecoder {
         body,
         decoder,
@@ -130,13 +139,20 @@ impl FrameDecoder {
                 match self.body.try_next().await? {
                     Some(next) => self.input = next,
                     None if self.ended => return Ok(None),
-                    None => return Err(ReaderError::coding(&self.key)(io::ErrorKind::UnexpectedEof.into())),
+                    None => {
+                        return Err(ReaderError::coding(&self.key)(
+                            io::ErrorKind::UnexpectedEof.into(),
+                        ));
+                    }
                 }
                 continue;
             }
             if self.ended {
-                // Several clients stop after the first frame, so a second one would be read differently by them.
-                return Err(ReaderError::coding(&self.key)(io::ErrorKind::InvalidData.into()));
+                // Several clients stop after the first frame, so a second one would be read
+                // differently by them.
+                return Err(ReaderError::coding(&self.key)(
+                    io::ErrorKind::InvalidData.into(),
+                ));
             }
             let output = self.step().map_err(ReaderError::coding(&self.key))?;
             if !output.is_empty() {
@@ -145,7 +161,8 @@ impl FrameDecoder {
         }
     }
 
-    /// Returns the next chunk. Sets `ended` when the frame is complete and its checksum, if it has one, is right.
+    /// Returns the next chunk. Sets `ended` when the frame is complete and its checksum, if it has
+    /// one, is right.
     fn step(&mut self) -> io::Result<Bytes> {
         let mut output: Vec<u8> = Vec::with_capacity(CHUNK);
         let mut source = InBuffer::around(&self.input);
@@ -160,12 +177,20 @@ impl FrameDecoder {
 }
 
 #[cfg(test)]
-#[expect(clippy::single_range_in_vec_init, reason = "ranges are what is compared")]
+#[expect(
+    clippy::single_range_in_vec_init,
+    reason = "ranges are what is compared"
+)]
 mod tests {
     use super::*;
 
     fn chunks(parts: &'static [&'static str]) -> Chunks {
-        stream::iter(parts.iter().map(|part| Ok(Bytes::from_static(part.as_bytes())))).boxed()
+        stream::iter(
+            parts
+                .iter()
+                .map(|part| Ok(Bytes::from_static(part.as_bytes()))),
+        )
+        .boxed()
     }
 
     async fn text(mut chunks: Chunks) -> (String, bool) {
@@ -201,7 +226,10 @@ mod tests {
             Err(ReaderError::UnknownPackage(String::new())),
         ])
         .boxed();
-        assert_eq!(text(exact(broken, 2, Key::Catalogs)).await, (String::new(), false));
+        assert_eq!(
+            text(exact(broken, 2, Key::Catalogs)).await,
+            (String::new(), false)
+        );
     }
 
     #[tokio::test]
@@ -215,7 +243,11 @@ mod tests {
             (vec![7..100], "hi"),
         ] {
             let picked = pick(chunks(&["abc", "d", "", "efghi"]), ranges.clone());
-            assert_eq!(text(picked).await, (expected.to_owned(), true), "{ranges:?}");
+            assert_eq!(
+                text(picked).await,
+                (expected.to_owned(), true),
+                "{ranges:?}"
+            );
         }
     }
 
@@ -232,10 +264,17 @@ mod tests {
             (b"no zstd", None),
         ] {
             for chunk in [1 << 10, 100 << 10, 10 << 20] {
-                let pieces = bytes.chunks(chunk).map(|piece| Ok(Bytes::copy_from_slice(piece)));
+                let pieces = bytes
+                    .chunks(chunk)
+                    .map(|piece| Ok(Bytes::copy_from_slice(piece)));
                 let body = stream::iter(pieces.collect::<Vec<_>>()).boxed();
-                let decoded = store::collect(decode(body, 800_000, Key::Catalogs).unwrap(), 800_000).await;
-                assert!(decoded.ok().as_ref() == expected, "{} bytes by {chunk}", bytes.len());
+                let decoded =
+                    store::collect(decode(body, 800_000, Key::Catalogs).unwrap(), 800_000).await;
+                assert!(
+                    decoded.ok().as_ref() == expected,
+                    "{} bytes by {chunk}",
+                    bytes.len()
+                );
             }
         }
     }

@@ -5,7 +5,9 @@ use fbc::IndexIgnore;
 use work::for_each;
 
 use crate::context::{ChunkPlace, RenderContext, RenderedChunk, RenderedFiles};
-use crate::{RenderError, Rendering, Shard, error::shown, fragment::Fragment, renderer::is_ignore_file};
+use crate::{
+    RenderError, Rendering, Shard, error::shown, fragment::Fragment, renderer::is_ignore_file,
+};
 
 /// Puts the files in order. `stored` are Packages that are taken whole from the store.
 pub(crate) fn assemble(
@@ -30,12 +32,17 @@ pub(crate) fn assemble(
     let names = fragments.iter().map(|fragment| &*fragment.group);
     let names = names.chain(stored.iter().map(|shard| shard.name.as_str()));
     let names: BTreeSet<&str> = names.filter(|name| !name.is_empty()).collect();
-    context.usage.packages(names.len() as u64, names.last().unwrap_or(&""));
+    context
+        .usage
+        .packages(names.len() as u64, names.last().unwrap_or(&""));
     context.usage.check_limits()?;
     // The global group has an empty name and comes first.
     let mut packages = BTreeMap::<Arc<str>, Vec<Fragment>>::new();
     for fragment in fragments {
-        packages.entry(fragment.group.clone()).or_default().push(fragment);
+        packages
+            .entry(fragment.group.clone())
+            .or_default()
+            .push(fragment);
     }
     let size = |fragments: &Vec<Fragment>| fragments.iter().map(|fragment| fragment.size).sum();
     let packages = packages.into_values().collect();
@@ -79,7 +86,10 @@ fn follow_links(
         // An ignore file was not read as FBC, and FBC was not read as an ignore file.
         if is_ignore_file(&path) || is_ignore_file(&target) {
             let name = IndexIgnore::FILE_NAME;
-            let reason = format!("is a link to {}; an {name} must be a plain file", shown(&target));
+            let reason = format!(
+                "is a link to {}; an {name} must be a plain file",
+                shown(&target)
+            );
             return Err(RenderError::of_file(path, reason));
         }
         let path: Arc<str> = path.into();
@@ -88,7 +98,10 @@ fn follow_links(
         context.usage.check_limits()?;
     }
     for chunk in linked {
-        files.entry(chunk.place.path.clone()).or_default().push(chunk);
+        files
+            .entry(chunk.place.path.clone())
+            .or_default()
+            .push(chunk);
     }
     Ok(())
 }
@@ -104,7 +117,9 @@ impl RenderedChunk {
         match &mut fragments {
             Ok(fragments) => {
                 for fragment in fragments {
-                    context.usage.add(path, fragment.metas.len() as u64, fragment.size);
+                    context
+                        .usage
+                        .add(path, fragment.metas.len() as u64, fragment.size);
                     fragment.place = place.clone();
                 }
             }

@@ -9,7 +9,9 @@ use zstd::bulk::Compressor;
 
 use crate::fragment::{CompressedLines, Fragment, Lines, Scratch};
 use crate::frame::{JoinedFrame, Trial};
-use crate::{FileProblem, RenderError, RenderSettings, ShardPart, StoredShards, error::shown, usage::Usage};
+use crate::{
+    FileProblem, RenderError, RenderSettings, ShardPart, StoredShards, error::shown, usage::Usage,
+};
 
 /// zstd level of lines that are kept until the rest of their file was read.
 const PART_LEVEL: i32 = 1;
@@ -126,7 +128,8 @@ impl RenderContext {
         // The lock is released before the chunk is rendered.
         let next = || jobs.lock().recv().ok();
         while let Some(job) = next() {
-            // The queue is emptied after an error too: the caller is to learn the error, and not that the workers have stopped.
+            // The queue is emptied after an error too: the caller is to learn the error, and not
+            // that the workers have stopped.
             if ended.is_ok() && !self.usage.is_exceeded() && !self.settings.budget.is_stopped() {
                 ended = self.render(job, &mut reused);
             }
@@ -143,7 +146,10 @@ impl RenderContext {
         });
         let place = ChunkPlace::new(&job.path, job.part, hash);
         if let Some(parts) = known.and_then(|known| known.get(&hash?)) {
-            let fragments = parts.iter().map(|part| self.known_fragment(&place, part)).collect();
+            let fragments = parts
+                .iter()
+                .map(|part| self.known_fragment(&place, part))
+                .collect();
             self.keep(place, Ok(fragments));
             return Ok(());
         }
@@ -151,10 +157,12 @@ impl RenderContext {
         let mut push = |meta: fbc::Meta<'_>| {
             let lines = match packages.get_mut(meta.group()) {
                 Some(lines) => lines,
-                None => packages.entry(meta.group().to_owned()).or_insert_with(|| Lines {
-                    bytes: mem::take(&mut reused.lines),
-                    ..Lines::default()
-                }),
+                None => packages
+                    .entry(meta.group().to_owned())
+                    .or_insert_with(|| Lines {
+                        bytes: mem::take(&mut reused.lines),
+                        ..Lines::default()
+                    }),
             };
             lines.push(&meta, self.settings.positions);
         };
@@ -165,10 +173,12 @@ impl RenderContext {
         // The lines are compressed in the memory of the chunk, which the job holds to its end.
         drop(job.chunk);
         for lines in packages.values() {
-            self.usage.lines(&job.path, &lines.metas, lines.bytes.len() as u64);
+            self.usage
+                .lines(&job.path, &lines.metas, lines.bytes.len() as u64);
         }
         let packages = packages.into_iter();
-        let fragments = packages.map(|(group, lines)| self.fragment(&place, job.sole, group, lines, reused));
+        let fragments =
+            packages.map(|(group, lines)| self.fragment(&place, job.sole, group, lines, reused));
         let fragments = fragments.collect::<io::Result<_>>()?;
         self.keep(place, Ok(fragments));
         Ok(())
@@ -208,7 +218,8 @@ impl RenderContext {
                 let mut frame = reused.compressor.compress(&lines.bytes)?;
                 if whole.is_some() && !reused.trial.is_joinable(&frame) {
                     frame.clear();
-                    let mut again = JoinedFrame::begin(&mut frame, lines.bytes.len() as u64, level)?;
+                    let mut again =
+                        JoinedFrame::begin(&mut frame, lines.bytes.len() as u64, level)?;
                     again.add_lines(&lines.bytes)?;
                     again.end()?;
                 }

@@ -27,7 +27,8 @@ pub enum RenderError {
     /// The work of the budget was stopped.
     #[error("was not rendered to its end: the result is not wanted any more")]
     Stopped,
-    /// A stored Shard or `all.json.gz`, by the sha256 in its key, that does not have the bytes which its name promises.
+    /// A stored Shard or `all.json.gz`, by the sha256 in its key, that does not have the bytes
+    /// which its name promises.
     #[error("the stored object {0} is damaged")]
     Damaged(Sha256),
     /// A stored Shard or `all.json.gz` cannot be read.
@@ -74,7 +75,11 @@ impl RenderError {
     /// Returns the error of one file.
     pub(crate) fn of_file(path: String, reason: String) -> Self {
         let limit = None;
-        let problems = vec![FileProblem { path, reason, limit }];
+        let problems = vec![FileProblem {
+            path,
+            reason,
+            limit,
+        }];
         Self::Invalid { problems }
     }
 
@@ -92,7 +97,8 @@ impl RenderError {
         Self::Limit(LimitExceeded { name, limit, place })
     }
 
-    /// True if a stored object cannot be used, which was made from the source and can be made again.
+    /// True if a stored object cannot be used, which was made from the source and can be made
+    /// again.
     pub const fn is_damage(&self) -> bool {
         matches!(self, Self::Damaged { .. } | Self::Unreadable { .. })
     }
@@ -101,7 +107,10 @@ impl RenderError {
     pub fn limits(&self) -> BTreeSet<&'static str> {
         match self {
             Self::Limit(exceeded) => BTreeSet::from([exceeded.name]),
-            Self::Invalid { problems } => problems.iter().filter_map(|problem| problem.limit).collect(),
+            Self::Invalid { problems } => problems
+                .iter()
+                .filter_map(|problem| problem.limit)
+                .collect(),
             _ => BTreeSet::new(),
         }
     }

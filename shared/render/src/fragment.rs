@@ -21,7 +21,8 @@ pub(crate) struct Fragment {
     pub(crate) positions: Arc<[DocumentPosition]>,
     /// Size of the uncompressed lines, in bytes.
     pub(crate) size: u64,
-    /// Hash and size of the uncompressed lines, if they are all of their file about the Package: most likely the whole Shard.
+    /// Hash and size of the uncompressed lines, if they are all of their file about the Package:
+    /// most likely the whole Shard.
     pub(crate) whole: Option<Content>,
     /// The lines in a published Shard, if they were not parsed.
     pub(crate) published: Option<Box<ShardPart>>,
@@ -75,13 +76,15 @@ impl Lines {
         }
         // By a quarter at most: the memory of a chunk counts its lines that way.
         if self.bytes.capacity() - self.bytes.len() < meta.line.len() {
-            self.bytes.reserve_exact(meta.line.len().max(self.bytes.capacity() / 4));
+            self.bytes
+                .reserve_exact(meta.line.len().max(self.bytes.capacity() / 4));
         }
         self.bytes.extend_from_slice(meta.line);
     }
 }
 
-/// Keeps compressed bytes: in memory up to a number of them, then all in one unnamed temporary file.
+/// Keeps compressed bytes: in memory up to a number of them, then all in one unnamed temporary
+/// file.
 pub(crate) struct Scratch(Mutex<SpooledTempFile>);
 
 impl Scratch {

@@ -1,13 +1,15 @@
-//! One zstd frame (RFC 8878, section 3.1.1) of the blocks of other frames: `all.json.zst` has those of its Shards, so that no line is
-//! compressed twice.
+//! One zstd frame (RFC 8878, section 3.1.1) of the blocks of other frames: `all.json.zst` has those
+//! of its Shards, so that no line is compressed twice.
 //!
-//! A block may refer to bytes, to entropy tables, and to the last three offsets before it. The first blocks of a frame have no bytes
-//! and no tables before them, but three offsets: 1, 4 and 8 (section 3.1.1.5). Some compressors use the 1 for a run of one character
-//! before the first match, as in 4 of 333 Packages. Other blocks before such a frame would leave other offsets, so its lines are
-//! compressed again: before they are stored, or each time they are joined if an older program stored them.
+//! A block may refer to bytes, to entropy tables, and to the last three offsets before it. The
+//! first blocks of a frame have no bytes and no tables before them, but three offsets: 1, 4 and 8
+//! (section 3.1.1.5). Some compressors use the 1 for a run of one character before the first match,
+//! as in 4 of 333 Packages. Other blocks before such a frame would leave other offsets, so its
+//! lines are compressed again: before they are stored, or each time they are joined if an older
+//! program stored them.
 //!
-//! Measured on these Packages, a frame that is compressed as a whole at level 2 is 6 % smaller than the joined one, and takes a tenth of
-//! the processor time of a publication.
+//! Measured on these Packages, a frame that is compressed as a whole at level 2 is 6 % smaller than
+//! the joined one, and takes a tenth of the processor time of a publication.
 
 use std::io::{self, Write};
 use std::mem;
@@ -19,7 +21,8 @@ use zstd::bulk::Decompressor;
 use crate::write_all::{Block, HashingWriter, Sink, fill};
 
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// Frame header descriptor: eight bytes of content size, a window descriptor, and a checksum at the end.
+/// Frame header descriptor: eight bytes of content size, a window descriptor, and a checksum at the
+/// end.
 const DESCRIPTOR: u8 = 0xc4;
 /// Smallest window, as a power of two.
 const WINDOW_LOG_MIN: u32 = 10;
@@ -34,7 +37,8 @@ const CHECKSUM_BYTES: usize = 4;
 /// Magic, descriptor and window: the header of a frame of unknown size without a checksum.
 const STREAM_HEADER_BYTES: usize = 6;
 
-/// Number of bytes at the start of lines that are tried without compression, in this order, until the rest needs no offsets.
+/// Number of bytes at the start of lines that are tried without compression, in this order, until
+/// the rest needs no offsets.
 const UNCOMPRESSED: [usize; 3] = [0, 1 << 10, 16 << 10];
 
 /// Writer of one frame.
@@ -42,8 +46,8 @@ pub(crate) struct JoinedFrame<W = Sink> {
     sink: HashingWriter<W>,
     checksum: Xxh64,
     level: i32,
-    /// Lines of the frame that was not taken last: fewer than a block, because what they are compressed to must not depend on
-    /// the pieces in which they come.
+    /// Lines of the frame that was not taken last: fewer than a block, because what they are
+    /// compressed to must not depend on the pieces in which they come.
     waiting: Block,
     /// Compressor of the lines before them.
     encoder: Option<zstd::Encoder<'static, Vec<u8>>>,
@@ -51,7 +55,8 @@ pub(crate) struct JoinedFrame<W = Sink> {
 }
 
 impl<W: Write> JoinedFrame<W> {
-    /// Begins a frame of `size` bytes of lines. Those of frames that cannot be joined are compressed at `level`.
+    /// Begins a frame of `size` bytes of lines. Those of frames that cannot be joined are
+    /// compressed at `level`.
     pub(crate) fn begin(sink: W, size: u64, level: i32) -> io::Result<Self> {
         let mut sink = HashingWriter::new(sink);
         let window = size.clamp(1 << WINDOW_LOG_MIN, 1 << ZSTD_WINDOW_LOG_MAX);
@@ -69,8 +74,9 @@ impl<W: Write> JoinedFrame<W> {
         })
     }
 
-    /// Adds the blocks of a frame. Returns false, and adds none, if they do not mean the same after other blocks. Their lines are
-    /// given to [`Self::count`], or to [`Self::add_lines`] if this returns false.
+    /// Adds the blocks of a frame. Returns false, and adds none, if they do not mean the same after
+    /// other blocks. Their lines are given to [`Self::count`], or to [`Self::add_lines`] if this
+    /// returns false.
     pub(crate) fn add_frame(&mut self, frame: &[u8]) -> io::Result<bool> {
         self.end_lines()?;
         match self.trial.joinable(frame) {
@@ -139,7 +145,8 @@ impl<W: Write> JoinedFrame<W> {
     fn add_uncompressed(&mut self, lines: &[u8]) -> io::Result<()> {
         for block in lines.chunks(BLOCK_MAX) {
             let header = (block.len() as u32) << 3;
-            self.sink.write_all(&header.to_le_bytes()[..BLOCK_HEADER_BYTES])?;
+            self.sink
+                .write_all(&header.to_le_bytes()[..BLOCK_HEADER_BYTES])?;
             self.sink.write_all(block)?;
         }
         Ok(())
@@ -167,7 +174,8 @@ fn compress_more(encoder: &mut zstd::Encoder<'_, Vec<u8>>, lines: &[u8]) -> io::
 struct Blocks<'a>(&'a [u8]);
 
 impl<'a> Blocks<'a> {
-    /// Finds the blocks of a frame with a checksum, a window that readers accept, and no dictionary. `None` for any other bytes.
+    /// Finds the blocks of a frame with a checksum, a window that readers accept, and no
+    /// dictionary. `None` for any other bytes.
     fn of_frame(frame: &'a [u8]) -> Option<Self> {
         let (descriptor, rest) = frame.strip_prefix(&MAGIC)?.split_first()?;
         let is_one_segment = descriptor & 0x20 != 0;
@@ -201,7 +209,9 @@ impl<'a> Iterator for Blocks<'a> {
 
     fn next(&mut self) -> Option<&'a [u8]> {
         let header = self.0.first_chunk::<BLOCK_HEADER_BYTES>()?;
-        let size = usize::from(header[2]) << 13 | usize::from(header[1]) << 5 | usize::from(header[0]) >> 3;
+        let size = usize::from(header[2]) << 13
+            | usize::from(header[1]) << 5
+            | usize::from(header[0]) >> 3;
         let is_run = header[0] >> 1 & 3 == 1;
         let length = BLOCK_HEADER_BYTES + if is_run { 1 } else { size };
         let (block, rest) = self.0.split_at_checked(length)?;
@@ -210,28 +220,32 @@ impl<'a> Iterator for Blocks<'a> {
     }
 }
 
-/// Decoder of first blocks after others that left the three offsets at zero bytes, which no canonical line has. A zero byte in what
-/// they decode to shows that they need the offsets of a new frame.
+/// Decoder of first blocks after others that left the three offsets at zero bytes, which no
+/// canonical line has. A zero byte in what they decode to shows that they need the offsets of a new
+/// frame.
 pub(crate) struct Trial {
     decoder: Decompressor<'static>,
     frame: Vec<u8>,
     decoded: Vec<u8>,
 }
 
-/// Begin of the frame of a trial: a window of 256 KiB, more zeros than a block decodes to, and one block that sets all offsets.
+/// Begin of the frame of a trial: a window of 256 KiB, more zeros than a block decodes to, and one
+/// block that sets all offsets.
 #[rustfmt::skip]
 const ZEROS: [u8; 30] = [
     MAGIC[0], MAGIC[1], MAGIC[2], MAGIC[3], 0, 8 << 3,
     // Blocks of 128 KiB and of 64 bytes, each the run of one byte.
     2, 0, 0x10, 0, 2, 2, 0, 0,
-    // A compressed block of 13 bytes: no literals; three sequences with the codes 0, 17 and 0 for the lengths of literals, offset and
-    // match. Each takes no literals and three bytes at the offset 2^17 + 5, with 8 in 17 bits for the offset. A one ends the bits.
+    // A compressed block of 13 bytes: no literals; three sequences with the codes 0, 17 and 0 for
+    // the lengths of literals, offset and match. Each takes no literals and three bytes at the
+    // offset 2^17 + 5, with 8 in 17 bits for the offset. A one ends the bits.
     0x6c, 0, 0, 0, 3, 0x54, 0, 17, 0, 8, 0, 0x10, 0, 0x20, 0, 8,
 ];
 const ZEROS_DECODED: usize = BLOCK_MAX + 64 + 9;
 
-/// A compressed block of 10 bytes that uses each offset: three literals; three sequences with the codes 1, 1 and 0, so each takes one
-/// literal and three bytes at the third of the last offsets, which then becomes the first.
+/// A compressed block of 10 bytes that uses each offset: three literals; three sequences with the
+/// codes 1, 1 and 0, so each takes one literal and three bytes at the third of the last offsets,
+/// which then becomes the first.
 const USE_OFFSETS: [u8; 13] = [0x54, 0, 0, 0x18, b'x', b'x', b'x', 3, 0x54, 1, 1, 0, 0x0f];
 const OFFSETS_DECODED: usize = 12;
 
@@ -253,8 +267,9 @@ impl Trial {
         Blocks::of_frame(frame).filter(|blocks| self.passes(*blocks, false))
     }
 
-    /// True if blocks, and `more` that may follow them, do not use the offsets before them. Only the first compressed block is decoded,
-    /// so it must replace all offsets if it is not the only one.
+    /// True if blocks, and `more` that may follow them, do not use the offsets before them. Only
+    /// the first compressed block is decoded, so it must replace all offsets if it is not the only
+    /// one.
     fn passes(&mut self, mut blocks: Blocks<'_>, more: bool) -> bool {
         let Some(first) = blocks.find(|block| block[0] >> 1 & 3 == COMPRESSED) else {
             return !more;
@@ -267,7 +282,9 @@ impl Trial {
             self.frame.extend(USE_OFFSETS);
         }
         self.frame.extend(LAST_BLOCK);
-        let decoded = self.decoder.decompress_to_buffer(&self.frame, &mut self.decoded[..]);
+        let decoded = self
+            .decoder
+            .decompress_to_buffer(&self.frame, &mut self.decoded[..]);
         decoded.is_ok_and(|length| !self.decoded[ZEROS_DECODED..length].contains(&0))
     }
 }
@@ -296,8 +313,13 @@ mod tests {
     }
 
     fn lines(count: u32) -> Vec<u8> {
-        let line =
-            |number: u32| format!("{{\"number\":{number},\"square\":{}}}\n", number.wrapping_mul(number)).into_bytes();
+        let line = |number: u32| {
+            format!(
+                "{{\"number\":{number},\"square\":{}}}\n",
+                number.wrapping_mul(number)
+            )
+            .into_bytes()
+        };
         (0..count).flat_map(line).collect()
     }
 
@@ -307,7 +329,8 @@ mod tests {
         compressor.compress(lines).unwrap()
     }
 
-    /// Joins frames, the lines of which come in pieces. Returns which of them were taken, and the bytes that were written.
+    /// Joins frames, the lines of which come in pieces. Returns which of them were taken, and the
+    /// bytes that were written.
     fn joined(frames: &[(&[u8], &[u8])], piece: usize) -> (Vec<bool>, Vec<u8>) {
         let mut file: File = tempfile().unwrap();
         let size = frames.iter().map(|(_, lines)| lines.len() as u64).sum();
@@ -316,7 +339,9 @@ mod tests {
             let is_taken = joined.add_frame(frame).unwrap();
             match is_taken {
                 true => joined.count(lines),
-                false => lines.chunks(piece).for_each(|block| joined.add_lines(block).unwrap()),
+                false => lines
+                    .chunks(piece)
+                    .for_each(|block| joined.add_lines(block).unwrap()),
             }
             is_taken
         });
@@ -346,10 +371,16 @@ mod tests {
             ("no match at all", &plain, false),
         ];
         for level in [1, 3, 6, 9] {
-            let frames: Vec<_> = cases.iter().map(|(_, lines, _)| frame_of(lines, level)).collect();
+            let frames: Vec<_> = cases
+                .iter()
+                .map(|(_, lines, _)| frame_of(lines, level))
+                .collect();
             for (at, (name, first, expected)) in cases.iter().enumerate() {
                 for (behind, (_, second, _)) in frames.iter().zip(cases) {
-                    let (taken, bytes) = joined(&[(behind, second), (&frames[at], first), (&frames[0], &large)], PIECE);
+                    let (taken, bytes) = joined(
+                        &[(behind, second), (&frames[at], first), (&frames[0], &large)],
+                        PIECE,
+                    );
                     assert_eq!(taken[1], *expected, "{name}, level {level}");
                     let all = [&second[..], first, &large].concat();
                     assert!(
@@ -363,7 +394,13 @@ mod tests {
 
     #[test]
     fn lines_of_a_frame_that_is_not_taken_may_come_in_small_pieces() {
-        let lines = [noise(900, 4), vec![b'c'; 2_000], lines(100), vec![b'd'; 900]].concat();
+        let lines = [
+            noise(900, 4),
+            vec![b'c'; 2_000],
+            lines(100),
+            vec![b'd'; 900],
+        ]
+        .concat();
         for piece in [1, 7, 900, 1_000, 2_000] {
             let (_, bytes) = joined(&[(b"no frame", &lines)], piece);
             assert!(
@@ -413,9 +450,21 @@ mod tests {
         of_dictionary.insert(5, 7);
         for (name, frame, expected) in [
             ("size not known before", with(&|_| Ok(())), true),
-            ("window of 8 MiB", with(&|encoder| encoder.window_log(23)), true),
-            ("window of 16 MiB", with(&|encoder| encoder.window_log(24)), false),
-            ("no checksum", with(&|encoder| encoder.include_checksum(false)), false),
+            (
+                "window of 8 MiB",
+                with(&|encoder| encoder.window_log(23)),
+                true,
+            ),
+            (
+                "window of 16 MiB",
+                with(&|encoder| encoder.window_log(24)),
+                false,
+            ),
+            (
+                "no checksum",
+                with(&|encoder| encoder.include_checksum(false)),
+                false,
+            ),
             ("a dictionary", of_dictionary, false),
             ("two frames", frame.repeat(2), false),
             ("a byte behind it", [&frame[..], b"x"].concat(), false),
@@ -426,11 +475,17 @@ mod tests {
         ] {
             let (taken, bytes) = joined(&[(&frame, &lines)], PIECE);
             assert_eq!(taken, [expected], "{name}");
-            assert!(zstd::bulk::decompress(&bytes, lines.len()).unwrap() == lines, "{name}");
+            assert!(
+                zstd::bulk::decompress(&bytes, lines.len()).unwrap() == lines,
+                "{name}"
+            );
         }
         let mut short = frame_of(&lines[..200], 6);
         for length in 0..short.len() {
-            assert!(Blocks::of_frame(&short[..length]).is_none(), "{length} bytes");
+            assert!(
+                Blocks::of_frame(&short[..length]).is_none(),
+                "{length} bytes"
+            );
         }
         let mut trial = Trial::new().unwrap();
         for bit in 0..short.len() * 8 {

@@ -1,9 +1,11 @@
-//! Two gzip members (RFC 1952) made of the same segments: `all.json.gz`, and the image's layer, which has the headers of
-//! a tar archive between them. Each is one member: curl, reqwest and httpx read only the first.
+//! Two gzip members (RFC 1952) made of the same segments: `all.json.gz`, and the image's layer,
+//! which has the headers of a tar archive between them. Each is one member: curl, reqwest and httpx
+//! read only the first.
 //!
-//! Segments are deflated on several threads, and once for both members. Lines come in blocks of one Shard, and each is a segment (see
-//! [`crate::deflate`]). Therefore the segments in a row are one deflate stream, also with other segments between them. Measured on 333
-//! Packages, this makes `all.json.gz` 3 % larger, and the layer costs only its frames and hashes.
+//! Segments are deflated on several threads, and once for both members. Lines come in blocks of one
+//! Shard, and each is a segment (see [`crate::deflate`]). Therefore the segments in a row are one
+//! deflate stream, also with other segments between them. Measured on 333 Packages, this makes
+//! `all.json.gz` 3 % larger, and the layer costs only its frames and hashes.
 
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -34,7 +36,11 @@ pub(crate) struct GzipDigests {
 }
 
 /// Writes the members that have a sink.
-pub(crate) fn write(segments: &Segments, all: Option<Sink>, layer: Option<Sink>) -> Result<GzipDigests, RenderError> {
+pub(crate) fn write(
+    segments: &Segments,
+    all: Option<Sink>,
+    layer: Option<Sink>,
+) -> Result<GzipDigests, RenderError> {
     let mut all = all.map(|sink| Member::begin(sink, ALL)).transpose()?;
     let mut layer = layer.map(|sink| Member::begin(sink, LAYER)).transpose()?;
     let mut diff_id = layer.as_ref().map(|_| Hasher::new());
@@ -92,8 +98,8 @@ impl Member {
     }
 }
 
-/// Threads that deflate in parallel. Piece number `n` goes to lane `n` modulo the number of lanes, and its result comes
-/// back from that lane, so the order is kept.
+/// Threads that deflate in parallel. Piece number `n` goes to lane `n` modulo the number of lanes,
+/// and its result comes back from that lane, so the order is kept.
 pub(crate) struct Lanes {
     inputs: Vec<SyncSender<Piece>>,
     next: usize,
@@ -109,18 +115,26 @@ pub(crate) struct Segment {
     pub(crate) lines: Deflated,
 }
 
-/// Compressed bytes, with the checksum of the plain bytes, which knows their number too. A gzip member records both.
+/// Compressed bytes, with the checksum of the plain bytes, which knows their number too. A gzip
+/// member records both.
 pub(crate) struct Deflated {
     pub(crate) bytes: Vec<u8>,
     pub(crate) checksum: Crc,
 }
 
-pub(crate) fn lanes<'scope>(scope: &'scope Scope<'scope, '_>, count: usize, level: i32) -> (Lanes, Segments) {
+pub(crate) fn lanes<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    count: usize,
+    level: i32,
+) -> (Lanes, Segments) {
     let (inputs, outputs) = (0..count.max(1)).map(|_| lane(scope, level)).unzip();
     (Lanes { inputs, next: 0 }, Segments(outputs))
 }
 
-fn lane<'scope>(scope: &'scope Scope<'scope, '_>, level: i32) -> (SyncSender<Piece>, Receiver<io::Result<Segment>>) {
+fn lane<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    level: i32,
+) -> (SyncSender<Piece>, Receiver<io::Result<Segment>>) {
     let (input, pieces) = sync_channel::<Piece>(1);
     let (results, output) = sync_channel(1);
     scope.spawn(move || {

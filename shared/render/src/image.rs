@@ -11,8 +11,8 @@ use tempfile::NamedTempFile;
 
 use crate::{RenderError, Rendering, Sink};
 
-/// Layer of an image in a temporary file, and the documents that name it. They have the bytes that the mirror serves for the same
-/// content.
+/// Layer of an image in a temporary file, and the documents that name it. They have the bytes that
+/// the mirror serves for the same content.
 pub struct ImageLayer {
     file: NamedTempFile,
     digest: String,
@@ -31,7 +31,8 @@ impl ImageLayer {
         let sink: Sink = Box::new(BufWriter::new(writer));
         let facts = rendering.write_all([(Kind::Blob, sink)].into())?;
         let layer = facts.made.get(&Kind::Blob).zip(facts.diff_id);
-        let (layer, diff_id) = layer.ok_or_else(|| file_error(folder)(io::ErrorKind::NotFound.into()))?;
+        let (layer, diff_id) =
+            layer.ok_or_else(|| file_error(folder)(io::ErrorKind::NotFound.into()))?;
         Ok(Self {
             file,
             digest: layer.sha256.to_string(),
@@ -48,8 +49,8 @@ impl ImageLayer {
         Ok((bytes, self.documents))
     }
 
-    /// Adds the image to the OCI layout in `dir`, whose other images stay, and returns its digest. The folder of the layer must be
-    /// on the same file system.
+    /// Adds the image to the OCI layout in `dir`, whose other images stay, and returns its digest.
+    /// The folder of the layer must be on the same file system.
     ///
     /// # Errors
     /// A file that cannot be written, and an `index.json` that is none.
@@ -62,7 +63,10 @@ impl ImageLayer {
         for document in self.documents.into_all() {
             write_file(&blobs.join(Digest::of(&document).hex()), &document)?;
         }
-        write_file(&dir.join("oci-layout"), br#"{"imageLayoutVersion":"1.0.0"}"#)?;
+        write_file(
+            &dir.join("oci-layout"),
+            br#"{"imageLayoutVersion":"1.0.0"}"#,
+        )?;
         let mut entry = json!({"mediaType": media_type::INDEX, "digest": digest, "size": size});
         if let Some(tag) = tag {
             entry["annotations"] = json!({REF_NAME: tag});

@@ -1,7 +1,9 @@
-//! Segments of a published `all.json.gz`: the next one takes those of the Packages that did not change.
+//! Segments of a published `all.json.gz`: the next one takes those of the Packages that did not
+//! change.
 //!
-//! A segment follows from the lines of its Package alone (see [`crate::gzip`]). Its borders are found by inflating it, which takes a
-//! third of the time of deflating it again, and yields the lines for the other objects.
+//! A segment follows from the lines of its Package alone (see [`crate::gzip`]). Its borders are
+//! found by inflating it, which takes a third of the time of deflating it again, and yields the
+//! lines for the other objects.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -36,7 +38,8 @@ pub(crate) struct PublishedSegments {
     inflate: Decompress,
 }
 
-/// A block of lines and its deflated bytes, up to the border of the segment if the lines end with it.
+/// A block of lines and its deflated bytes, up to the border of the segment if the lines end with
+/// it.
 pub(crate) struct DeflatedBlock {
     pub(crate) lines: Block,
     pub(crate) deflated: Vec<u8>,
@@ -56,7 +59,8 @@ impl PublishedSegments {
         })
     }
 
-    /// Moves to a Shard. Returns false if the object does not have it with these lines. The Shards are asked for in their order.
+    /// Moves to a Shard. Returns false if the object does not have it with these lines. The Shards
+    /// are asked for in their order.
     pub(crate) fn find(&mut self, shard: &Shard) -> io::Result<bool> {
         let name = shard.name.as_bytes();
         let is_up_to_name = |(before, _): &mut (String, Content)| before.as_bytes() <= name;
@@ -91,7 +95,9 @@ impl PublishedSegments {
             let end = self.next_border()?;
             let before = (self.inflate.total_in(), self.inflate.total_out());
             let (input, output) = (&self.input[..end], &mut lines[inflated..]);
-            let status = self.inflate.decompress(input, output, FlushDecompress::None);
+            let status = self
+                .inflate
+                .decompress(input, output, FlushDecompress::None);
             let used = (self.inflate.total_in() - before.0) as usize;
             let made = (self.inflate.total_out() - before.1) as usize;
             // The stream goes on after the lines, because each segment has a border.
@@ -105,8 +111,8 @@ impl PublishedSegments {
         Ok(DeflatedBlock { lines, deflated })
     }
 
-    /// Returns the number of bytes up to the end of the next border, or of some bytes without one. The decompressor must not get bytes
-    /// beyond a border: it would begin with the next segment.
+    /// Returns the number of bytes up to the end of the next border, or of some bytes without one.
+    /// The decompressor must not get bytes beyond a border: it would begin with the next segment.
     fn next_border(&mut self) -> io::Result<usize> {
         loop {
             let mut windows = self.input.windows(BORDER.len());
@@ -131,12 +137,21 @@ impl PublishedSegments {
             self.blocks(lines.size, |_| Ok(()))?;
         }
         let mut rest = self.input;
-        self.rest.bytes.take(INPUT_BYTES as u64).read_to_end(&mut rest)?;
+        self.rest
+            .bytes
+            .take(INPUT_BYTES as u64)
+            .read_to_end(&mut rest)?;
         let before = (self.inflate.total_in(), self.inflate.total_out());
-        let status = self.inflate.decompress(&rest, &mut [0], FlushDecompress::Finish);
+        let status = self
+            .inflate
+            .decompress(&rest, &mut [0], FlushDecompress::Finish);
         let used = (self.inflate.total_in() - before.0) as usize;
         match status {
-            Ok(Status::StreamEnd) if self.inflate.total_out() == before.1 && rest.len() == used + TRAILER => Ok(()),
+            Ok(Status::StreamEnd)
+                if self.inflate.total_out() == before.1 && rest.len() == used + TRAILER =>
+            {
+                Ok(())
+            }
             _ => Err(damaged()),
         }
     }

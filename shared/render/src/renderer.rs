@@ -9,7 +9,9 @@ use parking_lot::Mutex;
 use work::Budget;
 
 use crate::context::{ChunkJob, RenderContext};
-use crate::{RenderError, RenderSettings, Rendering, Shard, StoredShards, assemble::assemble, error::shown};
+use crate::{
+    RenderError, RenderSettings, Rendering, Shard, StoredShards, assemble::assemble, error::shown,
+};
 
 /// Takes the files of a catalog, in any order, and renders them on worker threads.
 pub struct Renderer {
@@ -56,7 +58,8 @@ impl Renderer {
 
     /// Takes one file, its path relative to the FBC root with `/` between its parts.
     ///
-    /// A file that is not FBC is not an error here: [`Self::finish`] reports it, unless an ignore file excludes it.
+    /// A file that is not FBC is not an error here: [`Self::finish`] reports it, unless an ignore
+    /// file excludes it.
     ///
     /// # Errors
     /// The error of reading `content`, and [`RenderError::Stopped`].
@@ -83,7 +86,9 @@ impl Renderer {
             && let Err(error) = ignore.add(path, &bytes, limits.ignore_patterns)
         {
             self.ignore = Err(match &error.kind {
-                FbcErrorKind::Limit { name, limit } => RenderError::limit(name, *limit as u64, path),
+                FbcErrorKind::Limit { name, limit } => {
+                    RenderError::limit(name, *limit as u64, path)
+                }
                 _ => RenderError::of_file(path.to_owned(), shown(&chain(&error))),
             });
         }
@@ -93,13 +98,16 @@ impl Renderer {
     fn chunks(&self, path: &Arc<str>, content: &mut dyn Read) -> io::Result<()> {
         let settings = &self.context.settings;
         let chunks = Chunks::new(content, settings.limits.document, settings.chunk_bytes);
-        let chunks = chunks.within(settings.budget.clone()).reusing(&self.buffers);
+        let chunks = chunks
+            .within(settings.budget.clone())
+            .reusing(&self.buffers);
         let mut chunks = chunks.enumerate().peekable();
         while let Some((part, chunk)) = chunks.next() {
             match chunk {
                 Ok(chunk) => {
                     let sole = part == 0 && chunks.peek().is_none();
-                    // Taken after reading: what waits for a slow registry must not hold memory that others need.
+                    // Taken after reading: what waits for a slow registry must not hold memory that
+                    // others need.
                     let bytes = settings.limits.document.memory_of(chunk.size());
                     let memory = settings.budget.take(bytes);
                     let memory = memory.ok_or_else(|| io::Error::other(RenderError::Stopped))?;
@@ -127,36 +135,46 @@ impl Renderer {
         self.links.insert(path.to_owned(), target.to_owned());
     }
 
-    /// Takes a whole Package that the store has, with the positions of its Metas. It is not decompressed here. A Package with
-    /// files as well has only the lines of the files.
+    /// Takes a whole Package that the store has, with the positions of its Metas. It is not
+    /// decompressed here. A Package with files as well has only the lines of the files.
     pub fn stored_shard(&mut self, shard: &ShardRef, metas: Vec<IndexedMeta>) {
-        self.context.usage.lines(&shard.name, &metas, shard.lines.size);
+        self.context
+            .usage
+            .lines(&shard.name, &metas, shard.lines.size);
         self.shards.push(Shard {
             metas,
             ..Shard::of_ref(shard)
         });
     }
 
-    /// Returns true if the `.indexignore` files so far exclude a path. Also if that cannot be told: [`Self::finish`] then
-    /// says why.
+    /// Returns true if the `.indexignore` files so far exclude a path. Also if that cannot be told:
+    /// [`Self::finish`] then says why.
     pub fn excludes(&self, path: &str) -> bool {
         if self.context.usage.is_exceeded() || self.context.settings.budget.is_stopped() {
             return true;
         }
-        let Ok(ignore) = &self.ignore else { return true };
-        ignore.excludes(path, &self.context.settings.budget).unwrap_or(true)
+        let Ok(ignore) = &self.ignore else {
+            return true;
+        };
+        ignore
+            .excludes(path, &self.context.settings.budget)
+            .unwrap_or(true)
     }
 
     fn send(&self, job: ChunkJob) -> io::Result<()> {
         let stopped = || io::Error::other("the render workers have stopped");
-        self.jobs.as_ref().ok_or_else(stopped)?.send(job).map_err(|_| stopped())
+        self.jobs
+            .as_ref()
+            .ok_or_else(stopped)?
+            .send(job)
+            .map_err(|_| stopped())
     }
 
     /// Waits for the workers and puts their results together.
     ///
     /// # Errors
-    /// [`RenderError::Limit`], [`RenderError::Invalid`] with every problem of every file that is not ignored, and the
-    /// storage errors.
+    /// [`RenderError::Limit`], [`RenderError::Invalid`] with every problem of every file that is
+    /// not ignored, and the storage errors.
     pub fn finish(mut self) -> Result<Rendering, RenderError> {
         for ended in self.stop() {
             let ended = ended.unwrap_or_else(|panic| panic::resume_unwind(panic));

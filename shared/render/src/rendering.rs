@@ -3,15 +3,15 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use fbc::Chunks;
 use model::{
-    AllFormats, CatalogImage, Content, DOCUMENT_WINDOW_LOG, Document, Encoding, Index, IndexedMeta, IndexedShard, Kind,
-    ObjectDigest, RENDER_VERSION, ShardRef, Snapshot,
+    AllFormats, CatalogImage, Content, DOCUMENT_WINDOW_LOG, Document, Encoding, Index, IndexedMeta,
+    IndexedShard, Kind, ObjectDigest, RENDER_VERSION, ShardRef, Snapshot,
 };
 use work::Budget;
 
 use crate::shard::{copy_lines, encoder, load};
 use crate::{
-    AllFacts, ChunkLines, HashingWriter, RenderError, RenderSettings, Shard, StoredShards, context::RenderContext,
-    fragment::indexed, known::RECORDED_PARTS,
+    AllFacts, ChunkLines, HashingWriter, RenderError, RenderSettings, Shard, StoredShards,
+    context::RenderContext, fragment::indexed, known::RECORDED_PARTS,
 };
 
 /// A rendered catalog: its Shards in the order in which they make up `all.json`.
@@ -21,10 +21,14 @@ pub struct Rendering {
 }
 
 impl Rendering {
-    /// Creates a Rendering from a Snapshot instead of FBC files; `shards` reads its Shards. [`Rendering::write_all`] then
-    /// writes the same bytes as before, if the compressors are the same. It counts no Metas before
-    /// [`Rendering::read_metas`].
-    pub fn of_snapshot(snapshot: &Snapshot, shards: Arc<dyn StoredShards>, settings: RenderSettings) -> Self {
+    /// Creates a Rendering from a Snapshot instead of FBC files; `shards` reads its Shards.
+    /// [`Rendering::write_all`] then writes the same bytes as before, if the compressors are the
+    /// same. It counts no Metas before [`Rendering::read_metas`].
+    pub fn of_snapshot(
+        snapshot: &Snapshot,
+        shards: Arc<dyn StoredShards>,
+        settings: RenderSettings,
+    ) -> Self {
         Self {
             shards: snapshot.shards().map(Shard::of_ref).collect(),
             context: Arc::new(RenderContext::new(settings, shards)),
@@ -46,13 +50,14 @@ impl Rendering {
         })
     }
 
-    /// Returns the Shards: the global group first if there is one, then the Packages in byte order of their names.
+    /// Returns the Shards: the global group first if there is one, then the Packages in byte order
+    /// of their names.
     pub fn shards(&self) -> &[Shard] {
         &self.shards
     }
 
-    /// Returns where the lines of each chunk are, if chunks were hashed. A chunk may be in several files: those of one of them count.
-    /// Chunks beyond a number of parts are left out.
+    /// Returns where the lines of each chunk are, if chunks were hashed. A chunk may be in several
+    /// files: those of one of them count. Chunks beyond a number of parts are left out.
     pub fn chunks(&self) -> ChunkLines {
         let mut chunks = BTreeMap::<_, Vec<_>>::new();
         for shard in &self.shards {
@@ -88,10 +93,16 @@ impl Rendering {
         names.filter(|name| !name.is_empty())
     }
 
-    /// True if `snapshot` has the same content: Shards with the same names and lines in the same order.
+    /// True if `snapshot` has the same content: Shards with the same names and lines in the same
+    /// order.
     pub fn equals(&self, snapshot: &Snapshot) -> bool {
-        let ours = self.shards.iter().map(|shard| (shard.name.as_str(), shard.lines));
-        ours.eq(snapshot.shards().map(|shard| (shard.name.as_str(), shard.lines)))
+        let ours = self
+            .shards
+            .iter()
+            .map(|shard| (shard.name.as_str(), shard.lines));
+        ours.eq(snapshot
+            .shards()
+            .map(|shard| (shard.name.as_str(), shard.lines)))
     }
 
     /// Returns the bytes to store for a Shard: one zstd frame.
@@ -102,24 +113,36 @@ impl Rendering {
         shard.body.read(&self.context)
     }
 
-    /// Passes the lines of a Shard to `sink`, block by block. Bytes of the store are not checked here.
+    /// Passes the lines of a Shard to `sink`, block by block. Bytes of the store are not checked
+    /// here.
     ///
     /// # Errors
     /// As [`Self::compressed`], and [`RenderError::Damaged`].
-    pub fn read_lines(&self, shard: &Shard, mut sink: impl FnMut(&[u8])) -> Result<(), RenderError> {
+    pub fn read_lines(
+        &self,
+        shard: &Shard,
+        mut sink: impl FnMut(&[u8]),
+    ) -> Result<(), RenderError> {
         let read = copy_lines(&self.compressed(shard)?, |block| {
             sink(block);
             Ok(())
         });
-        // A shard of the store that does not decompress can be repaired; what was just compressed cannot.
+        // A shard of the store that does not decompress can be repaired; what was just compressed
+        // cannot.
         read.map_err(|error| match shard.is_stored() {
             true => RenderError::Damaged(shard.stored.sha256),
             false => RenderError::Scratch(error),
         })
     }
 
-    /// Returns the Snapshot, without facts. `None` if `all` lacks `all.json.zst` or `all.json.gz`, which every Snapshot names.
-    pub fn snapshot(&self, all: &AllFacts, index: ObjectDigest, image: Option<CatalogImage>) -> Option<Snapshot> {
+    /// Returns the Snapshot, without facts. `None` if `all` lacks `all.json.zst` or `all.json.gz`,
+    /// which every Snapshot names.
+    pub fn snapshot(
+        &self,
+        all: &AllFacts,
+        index: ObjectDigest,
+        image: Option<CatalogImage>,
+    ) -> Option<Snapshot> {
         let shards = self.shards.iter().map(|shard| ShardRef {
             name: shard.name.clone(),
             stored: shard.stored,
@@ -132,7 +155,11 @@ impl Rendering {
             render_version: RENDER_VERSION,
             content_hash: all.content_hash,
             size: all.size,
-            metas: self.shards.iter().map(|shard| shard.metas.len() as u64).sum(),
+            metas: self
+                .shards
+                .iter()
+                .map(|shard| shard.metas.len() as u64)
+                .sum(),
             all: AllFormats {
                 zstd: made(Encoding::Zstd)?,
                 gzip: made(Encoding::Gzip)?,
@@ -158,7 +185,8 @@ impl Rendering {
         let index = Index {
             shards: shards.collect(),
         };
-        // Written twice, because the text of a large catalog has megabytes, and its size stands at the start of the frame.
+        // Written twice, because the text of a large catalog has megabytes, and its size stands at
+        // the start of the frame.
         let mut counted = BufWriter::new(HashingWriter::new(io::sink()));
         index.write_to(&mut counted)?;
         let size = counted.into_inner()?.finish()?.size;
@@ -171,8 +199,8 @@ impl Rendering {
     }
 }
 
-/// Returns the position and the names of each Meta in the canonical lines of a Shard. `None` if they are not canonical
-/// FBC of the expected size.
+/// Returns the position and the names of each Meta in the canonical lines of a Shard. `None` if
+/// they are not canonical FBC of the expected size.
 pub fn index_lines(mut lines: impl Read, expected: Content) -> Option<Vec<IndexedMeta>> {
     // Whatever limits the publisher had: a line is at most as long as its Shard.
     let limits = fbc::FbcLimits {

@@ -7,22 +7,27 @@ use work::{Budget, DEFAULT_STEPS};
 pub struct RenderSettings {
     /// Number of threads that parse and compress. Default: one per core.
     pub workers: usize,
-    /// Approximate size of the chunks that files are cut into, in bytes. Default: 2 MiB, several times a large Package.
+    /// Approximate size of the chunks that files are cut into, in bytes. Default: 2 MiB, several
+    /// times a large Package.
     pub chunk_bytes: usize,
-    /// Maximum number of bytes of compressed Shards in memory; more of them go to a file in the system's folder for temporary
-    /// files, all together. Default: 16 MiB, which is 300 MB of catalog.
+    /// Maximum number of bytes of compressed Shards in memory; more of them go to a file in the
+    /// system's folder for temporary files, all together. Default: 16 MiB, which is 300 MB of
+    /// catalog.
     pub memory_bytes: usize,
-    /// zstd level of a Shard and of the index. Default: 6, half a percent larger than 9 and a third faster. `all.json.zst` has the same
-    /// compressed blocks.
+    /// zstd level of a Shard and of the index. Default: 6, half a percent larger than 9 and a third
+    /// faster. `all.json.zst` has the same compressed blocks.
     pub shard_level: i32,
-    /// Level of `all.json.gz` and of the image's layer, from 0 to 12, of libdeflate. Default: 5, a sixth faster than 6 and 2 % larger.
+    /// Level of `all.json.gz` and of the image's layer, from 0 to 12, of libdeflate. Default: 5, a
+    /// sixth faster than 6 and 2 % larger.
     pub gzip_level: i32,
     /// Limits of one catalog.
     pub limits: RenderLimits,
-    /// Bound of the work. Its memory is that for the documents that are parsed. Default: steps for any real catalog, and 256 MiB
-    /// of its own; a process that renders several catalogs shares one pool among them.
+    /// Bound of the work. Its memory is that for the documents that are parsed. Default: steps for
+    /// any real catalog, and 256 MiB of its own; a process that renders several catalogs shares one
+    /// pool among them.
     pub budget: Budget,
-    /// Keeps the position of each document in its file, for [`crate::Shard::places`]. Default: false.
+    /// Keeps the position of each document in its file, for [`crate::Shard::places`]. Default:
+    /// false.
     pub positions: bool,
 }
 
@@ -41,28 +46,29 @@ impl Default for RenderSettings {
     }
 }
 
-/// Limits of one catalog. Exactly a limit passes; one more is a [`RenderError::Limit`](crate::RenderError::Limit), or a
-/// problem of the file for limits of one document.
+/// Limits of one catalog. Exactly a limit passes; one more is a
+/// [`RenderError::Limit`](crate::RenderError::Limit), or a problem of the file for limits of one
+/// document.
 ///
-/// The largest real catalogs have 330 packages, 20,000 documents and 200 MB. Files that `.indexignore` excludes count
-/// too: they are held until all ignore files are known.
+/// The largest real catalogs have 330 packages, 20,000 documents and 200 MB. Files that
+/// `.indexignore` excludes count too: they are held until all ignore files are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RenderLimits {
     /// Limits of one document.
     pub document: fbc::FbcLimits,
-    /// Maximum number of documents of all files, counted once more for every link to a file. Default 500,000: each takes
-    /// some 200 bytes of memory until the index is written.
+    /// Maximum number of documents of all files, counted once more for every link to a file.
+    /// Default 500,000: each takes some 200 bytes of memory until the index is written.
     pub documents: u64,
     /// Maximum number of Packages. Default 20,000: sixty times those of the largest catalog.
     pub packages: u64,
-    /// Maximum number of canonical bytes of all documents, counted once more for every link to a file. Default 8 GiB: it is
-    /// streamed, so it costs time, not memory.
+    /// Maximum number of canonical bytes of all documents, counted once more for every link to a
+    /// file. Default 8 GiB: it is streamed, so it costs time, not memory.
     pub content_bytes: u64,
-    /// Maximum number of bytes of `schema`, `package` and `name` of all documents, which are held in memory for the index.
-    /// Default 128 MiB: 20,000 documents have 1 MB.
+    /// Maximum number of bytes of `schema`, `package` and `name` of all documents, which are held
+    /// in memory for the index. Default 128 MiB: 20,000 documents have 1 MB.
     pub name_bytes: u64,
-    /// Maximum number of bytes of all `.indexignore` files. Default 64 KiB: each holds a few patterns, and every pattern is
-    /// tried on every path.
+    /// Maximum number of bytes of all `.indexignore` files. Default 64 KiB: each holds a few
+    /// patterns, and every pattern is tried on every path.
     pub ignore_bytes: u64,
     /// Maximum number of patterns in these files. Default 1,000: real catalogs have a few.
     pub ignore_patterns: usize,

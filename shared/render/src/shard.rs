@@ -56,7 +56,10 @@ impl Shard {
     }
 
     /// Joins the fragments of one Package, which are in order.
-    pub(crate) fn join(fragments: Vec<Fragment>, context: &RenderContext) -> Result<Self, RenderError> {
+    pub(crate) fn join(
+        fragments: Vec<Fragment>,
+        context: &RenderContext,
+    ) -> Result<Self, RenderError> {
         let name = fragments.first().map(|first| first.group.to_string());
         // Nearly every Package is one fragment, whose bytes are the Shard already.
         let whole = match &fragments[..] {
@@ -83,7 +86,8 @@ impl Shard {
     }
 }
 
-/// Returns the entries of all fragments, their offsets counted from the start of the Shard. They are large, and moved.
+/// Returns the entries of all fragments, their offsets counted from the start of the Shard. They
+/// are large, and moved.
 fn metas(fragments: Vec<Fragment>) -> Vec<IndexedMeta> {
     let (mut all, mut start) = (Vec::new(), 0);
     for fragment in fragments {
@@ -106,7 +110,10 @@ fn places(fragments: &[Fragment]) -> Vec<MetaPlace> {
     fragments.iter().flat_map(of_fragment).collect()
 }
 
-fn join_bodies(fragments: &[Fragment], context: &RenderContext) -> Result<(Content, CompressedLines), RenderError> {
+fn join_bodies(
+    fragments: &[Fragment],
+    context: &RenderContext,
+) -> Result<(Content, CompressedLines), RenderError> {
     let size = fragments.iter().map(|fragment| fragment.size).sum();
     let mut hasher = Hasher::new();
     // To decompress the parts twice costs little beside the compression that most updates need not.
@@ -121,9 +128,13 @@ fn join_bodies(fragments: &[Fragment], context: &RenderContext) -> Result<(Conte
             return Ok((Content { sha256, size }, CompressedLines::Stored(stored)));
         }
     }
-    let mut encoder = encoder(Vec::new(), context.settings.shard_level, size).map_err(RenderError::Scratch)?;
-    // Versions of a package repeat each other, some megabytes apart: 4 % smaller than with the window of the level.
-    encoder.window_log(ZSTD_WINDOW_LOG_MAX).map_err(RenderError::Scratch)?;
+    let mut encoder =
+        encoder(Vec::new(), context.settings.shard_level, size).map_err(RenderError::Scratch)?;
+    // Versions of a package repeat each other, some megabytes apart: 4 % smaller than with the
+    // window of the level.
+    encoder
+        .window_log(ZSTD_WINDOW_LOG_MAX)
+        .map_err(RenderError::Scratch)?;
     copy_all(fragments, context, &mut |block| {
         if !hashes_first {
             hasher.update(block);
@@ -131,7 +142,10 @@ fn join_bodies(fragments: &[Fragment], context: &RenderContext) -> Result<(Conte
         encoder.write_all(block)
     })?;
     let mut frame = encoder.finish().map_err(RenderError::Scratch)?;
-    if !Trial::new().map_err(RenderError::Scratch)?.is_joinable(&frame) {
+    if !Trial::new()
+        .map_err(RenderError::Scratch)?
+        .is_joinable(&frame)
+    {
         frame.clear();
         let again = JoinedFrame::begin(&mut frame, size, context.settings.shard_level);
         let mut again = again.map_err(RenderError::Scratch)?;
@@ -163,16 +177,26 @@ fn copy_all(
     Ok(())
 }
 
-pub(crate) fn load(shards: &dyn StoredShards, stored: &ObjectDigest) -> Result<Vec<u8>, RenderError> {
-    shards.load(stored).map_err(|source| RenderError::Unreadable {
-        sha256: stored.sha256,
-        source,
-    })
+pub(crate) fn load(
+    shards: &dyn StoredShards,
+    stored: &ObjectDigest,
+) -> Result<Vec<u8>, RenderError> {
+    shards
+        .load(stored)
+        .map_err(|source| RenderError::Unreadable {
+            sha256: stored.sha256,
+            source,
+        })
 }
 
-/// Creates a zstd encoder for one frame with the content size in its header, and a checksum at its end that reveals
-/// flipped bits to every reader: the low four bytes of the content's XXH64 (RFC 8878, section 3.1.1).
-pub(crate) fn encoder<W: Write>(sink: W, level: i32, size: u64) -> io::Result<zstd::Encoder<'static, W>> {
+/// Creates a zstd encoder for one frame with the content size in its header, and a checksum at its
+/// end that reveals flipped bits to every reader: the low four bytes of the content's XXH64 (RFC
+/// 8878, section 3.1.1).
+pub(crate) fn encoder<W: Write>(
+    sink: W,
+    level: i32,
+    size: u64,
+) -> io::Result<zstd::Encoder<'static, W>> {
     let mut encoder = zstd::Encoder::new(sink, level)?;
     encoder.set_pledged_src_size(Some(size))?;
     encoder.include_contentsize(true)?;
@@ -181,7 +205,10 @@ pub(crate) fn encoder<W: Write>(sink: W, level: i32, size: u64) -> io::Result<zs
 }
 
 /// Decompresses one frame block by block.
-pub(crate) fn copy_lines(compressed: &[u8], mut sink: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+pub(crate) fn copy_lines(
+    compressed: &[u8],
+    mut sink: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<()> {
     let mut decoder = zstd::Decoder::with_buffer(compressed)?;
     let mut block = vec![0; 128 << 10];
     loop {
@@ -202,21 +229,21 @@ pub trait StoredShards: Send + Sync {
         false
     }
 
-    /// Reads the stored bytes of a Shard: one zstd frame. Its blocks are published again without being decompressed, so an
-    /// implementation compares their hash with `stored`.
+    /// Reads the stored bytes of a Shard: one zstd frame. Its blocks are published again without
+    /// being decompressed, so an implementation compares their hash with `stored`.
     ///
     /// # Errors
     /// The error of the store, and bytes with another hash.
     fn load(&self, stored: &ObjectDigest) -> io::Result<Vec<u8>>;
 
-    /// Opens the `all.json.gz` of a state that shares Shards with the next one. `None` if there is none, or if it cannot be opened:
-    /// it only saves work. Default: `None`.
+    /// Opens the `all.json.gz` of a state that shares Shards with the next one. `None` if there is
+    /// none, or if it cannot be opened: it only saves work. Default: `None`.
     fn gzip(&self) -> Option<PublishedGzip> {
         None
     }
 
-    /// Returns the chunks that need not be parsed, where chunks are hashed for that: [`crate::Rendering::chunks`] then has those of
-    /// the rendering. Default: `None`.
+    /// Returns the chunks that need not be parsed, where chunks are hashed for that:
+    /// [`crate::Rendering::chunks`] then has those of the rendering. Default: `None`.
     fn known_chunks(&self) -> Option<&KnownChunks> {
         None
     }

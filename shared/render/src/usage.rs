@@ -30,7 +30,10 @@ impl Usage {
     pub(crate) fn lines(&self, place: &str, metas: &[IndexedMeta], bytes: u64) {
         self.add(place, metas.len() as u64, bytes);
         let names = |meta: &IndexedMeta| meta.schema.len() + meta.package.len() + meta.name.len();
-        let used = add(&self.name_bytes, metas.iter().map(names).sum::<usize>() as u64);
+        let used = add(
+            &self.name_bytes,
+            metas.iter().map(names).sum::<usize>() as u64,
+        );
         self.check("nameBytes", self.limits.name_bytes, used, place);
     }
 
@@ -63,15 +66,19 @@ impl Usage {
         exceeded.map_or(Ok(()), |limit| Err(RenderError::Limit(limit)))
     }
 
-    /// Records limit `name` as exceeded at `place` if `used` is above `limit`. Only the first one is kept.
+    /// Records limit `name` as exceeded at `place` if `used` is above `limit`. Only the first one
+    /// is kept.
     fn check(&self, name: &'static str, limit: u64, used: u64, place: &str) {
         if used > limit {
             let place = shown(place);
-            self.exceeded.get_or_init(|| LimitExceeded { name, limit, place });
+            self.exceeded
+                .get_or_init(|| LimitExceeded { name, limit, place });
         }
     }
 }
 
 fn add(counter: &AtomicU64, count: u64) -> u64 {
-    counter.fetch_add(count, Ordering::Relaxed).saturating_add(count)
+    counter
+        .fetch_add(count, Ordering::Relaxed)
+        .saturating_add(count)
 }

@@ -9,7 +9,8 @@ use crate::gzip::{self, Lanes};
 use crate::inflate::{DeflatedBlock, PublishedGzip, PublishedSegments};
 use crate::{RenderError, Rendering, Shard, frame::JoinedFrame, shard::copy_lines};
 
-/// Lines of one Shard: [`BLOCK_BYTES`] of them, or fewer at its end, because the gzip members depend on the borders.
+/// Lines of one Shard: [`BLOCK_BYTES`] of them, or fewer at its end, because the gzip members
+/// depend on the borders.
 pub(crate) type Block = Vec<u8>;
 
 /// A block on its way to the compressors.
@@ -21,8 +22,8 @@ pub(crate) struct Piece {
     pub(crate) deflated: Option<Vec<u8>>,
 }
 
-/// Size of a block, in bytes: small enough that a dozen in flight do not matter, large enough that segments, which know nothing of
-/// those before them, take 1 % more than with the size of 1 MiB.
+/// Size of a block, in bytes: small enough that a dozen in flight do not matter, large enough that
+/// segments, which know nothing of those before them, take 1 % more than with the size of 1 MiB.
 pub(crate) const BLOCK_BYTES: usize = 512 << 10;
 
 /// Moves lines to a block until it is full. Returns true if it is.
@@ -36,8 +37,9 @@ pub(crate) fn fill(block: &mut Block, lines: &mut &[u8]) -> bool {
 /// Destination of the bytes of one object.
 pub type Sink = Box<dyn Write + Send>;
 
-/// Destinations of one pass over the catalog, by the kind of the object: an encoding of `all.json`, or [`Kind::Blob`] for the layer of
-/// the catalog's image, a tar archive in one gzip member. What has no sink is not made.
+/// Destinations of one pass over the catalog, by the kind of the object: an encoding of `all.json`,
+/// or [`Kind::Blob`] for the layer of the catalog's image, a tar archive in one gzip member. What
+/// has no sink is not made.
 pub type Sinks = BTreeMap<Kind, Sink>;
 
 /// Hashes and sizes that one pass over the whole catalog found.
@@ -62,11 +64,12 @@ const MADE: [Kind; 4] = [
 ];
 
 impl Rendering {
-    /// Reads all Shards once, in order, and writes the whole catalog in each encoding that has a sink. Other threads deflate.
+    /// Reads all Shards once, in order, and writes the whole catalog in each encoding that has a
+    /// sink. Other threads deflate.
     ///
     /// # Errors
-    /// [`RenderError::Damaged`] and [`RenderError::Unreadable`] for stored Shards that cannot be used,
-    /// [`RenderError::Sink`], [`RenderError::Scratch`].
+    /// [`RenderError::Damaged`] and [`RenderError::Unreadable`] for stored Shards that cannot be
+    /// used, [`RenderError::Sink`], [`RenderError::Scratch`].
     pub fn write_all(&self, mut sinks: Sinks) -> Result<AllFacts, RenderError> {
         let size = self.shards.iter().map(|shard| shard.lines.size).sum();
         let settings = &self.context.settings;
@@ -78,7 +81,10 @@ impl Rendering {
             let deflating = (gzip.is_some() || is_framed).then(|| {
                 let threads = thread::available_parallelism().map_or(1, NonZero::get);
                 let (lanes, segments) = gzip::lanes(scope, threads, settings.gzip_level);
-                (lanes, scope.spawn(move || gzip::write(&segments, gzip, layer)))
+                (
+                    lanes,
+                    scope.spawn(move || gzip::write(&segments, gzip, layer)),
+                )
             });
             let (lanes, gzip) = deflating.unzip();
             let mut blocks = BlockWriter {
@@ -103,7 +109,11 @@ impl Rendering {
             let gzip = gzip.map(finish).transpose()?.unwrap_or_default();
             fed?;
             let content_hash = blocks.hasher.finish();
-            let zstd = blocks.zstd.map(JoinedFrame::end).transpose().map_err(failed(ZSTD))?;
+            let zstd = blocks
+                .zstd
+                .map(JoinedFrame::end)
+                .transpose()
+                .map_err(failed(ZSTD))?;
             let identity = blocks.identity.map(|mut sink| sink.flush());
             let identity = identity.transpose().map_err(failed(IDENTITY))?;
             let identity = identity.map(|()| ObjectDigest {
@@ -114,7 +124,9 @@ impl Rendering {
             Ok(AllFacts {
                 content_hash,
                 size,
-                made: made.filter_map(|(kind, digest)| Some((kind, digest?))).collect(),
+                made: made
+                    .filter_map(|(kind, digest)| Some((kind, digest?)))
+                    .collect(),
                 diff_id: gzip.diff_id,
             })
         })
@@ -125,7 +137,9 @@ impl Rendering {
         for shard in &self.shards {
             self.context.check_budget()?;
             let compressed = shard.body.read(&self.context)?;
-            blocks.begin(shard, &compressed).map_err(RenderError::Scratch)?;
+            blocks
+                .begin(shard, &compressed)
+                .map_err(RenderError::Scratch)?;
             if let Some(published) = &mut published
                 && in_published(published.rest.sha256, published.find(shard))?
             {
@@ -141,7 +155,8 @@ impl Rendering {
         blocks.end().map_err(RenderError::Scratch)
     }
 
-    /// Feeds a Shard from a published `all.json.gz`, whose lines must have the checksum of the stored Shard.
+    /// Feeds a Shard from a published `all.json.gz`, whose lines must have the checksum of the
+    /// stored Shard.
     fn feed_segment(
         &self,
         shard: &Shard,
@@ -149,7 +164,8 @@ impl Rendering {
         published: &mut PublishedSegments,
         blocks: &mut BlockWriter,
     ) -> Result<(), RenderError> {
-        // The content hash takes another pass over the lines; a second sha256 would cost as much as decompressing them.
+        // The content hash takes another pass over the lines; a second sha256 would cost as much as
+        // decompressing them.
         let mut check = Xxh64::new(0);
         let fed = published.blocks(shard.lines.size, |block| {
             check.update(&block.lines);
@@ -165,15 +181,25 @@ impl Rendering {
         Ok(())
     }
 
-    fn published_segments(&self, blocks: &BlockWriter) -> Result<Option<PublishedSegments>, RenderError> {
+    fn published_segments(
+        &self,
+        blocks: &BlockWriter,
+    ) -> Result<Option<PublishedSegments>, RenderError> {
         let is_useful = blocks.lanes.is_some() && self.shards.iter().any(Shard::is_stored);
         let published = is_useful.then(|| self.context.stored.gzip()).flatten();
-        let begin = |published: PublishedGzip| in_published(published.sha256, PublishedSegments::begin(published));
+        let begin = |published: PublishedGzip| {
+            in_published(published.sha256, PublishedSegments::begin(published))
+        };
         published.map(begin).transpose()
     }
 
     /// Decompresses a Shard. Bytes of the store are hashed as well, before and after decompression.
-    fn feed_shard(&self, shard: &Shard, compressed: &[u8], blocks: &mut BlockWriter) -> Result<(), RenderError> {
+    fn feed_shard(
+        &self,
+        shard: &Shard,
+        compressed: &[u8],
+        blocks: &mut BlockWriter,
+    ) -> Result<(), RenderError> {
         let mut check = Hasher::new();
         let copied = copy_lines(compressed, |lines| {
             if shard.is_stored() {
@@ -185,7 +211,9 @@ impl Rendering {
         });
         self.context.check_budget()?;
         match copied {
-            Err(error) if !shard.is_stored() || error.kind() == STOPPED => Err(RenderError::Scratch(error)),
+            Err(error) if !shard.is_stored() || error.kind() == STOPPED => {
+                Err(RenderError::Scratch(error))
+            }
             Ok(()) if !shard.is_stored() || check.finish() == shard.lines.sha256 => Ok(()),
             _ => Err(RenderError::Damaged(shard.stored.sha256)),
         }
@@ -210,10 +238,13 @@ pub(crate) fn failed(part: &'static str) -> impl FnOnce(io::Error) -> RenderErro
 }
 
 fn finish<T>(writer: ScopedJoinHandle<'_, T>) -> T {
-    writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    writer
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Kind of the error for a writer that has stopped. Its own error says why, and what was read is not at fault.
+/// Kind of the error for a writer that has stopped. Its own error says why, and what was read is
+/// not at fault.
 const STOPPED: io::ErrorKind = io::ErrorKind::BrokenPipe;
 
 /// Collects lines into blocks, and writes each to all destinations.
@@ -237,9 +268,13 @@ struct BlockWriter {
 impl BlockWriter {
     fn begin(&mut self, shard: &Shard, compressed: &[u8]) -> io::Result<()> {
         if let Some(layer) = &mut self.layer {
-            self.frame.extend(layer.before(&shard.name, shard.lines.size));
+            self.frame
+                .extend(layer.before(&shard.name, shard.lines.size));
         }
-        let added = self.zstd.as_mut().map_or(Ok(false), |zstd| zstd.add_frame(compressed));
+        let added = self
+            .zstd
+            .as_mut()
+            .map_or(Ok(false), |zstd| zstd.add_frame(compressed));
         self.is_joined = self.written(ZSTD, added)?;
         Ok(())
     }
@@ -284,7 +319,10 @@ impl BlockWriter {
             _ => Ok(()),
         };
         self.written(ZSTD, added)?;
-        let identity = self.identity.as_mut().map_or(Ok(()), |sink| sink.write_all(&block));
+        let identity = self
+            .identity
+            .as_mut()
+            .map_or(Ok(()), |sink| sink.write_all(&block));
         self.written(IDENTITY, identity)?;
         let piece = Piece {
             frame: mem::take(&mut self.frame),

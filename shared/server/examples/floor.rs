@@ -1,6 +1,8 @@
-//! Answers each request with one finished answer: hyper's own share of what a request costs, for `scripts/bench`.
+//! Answers each request with one finished answer: hyper's own share of what a request costs, for
+//! `scripts/bench`.
 //!
-//! `floor ADDRESS HEAD BODY`: HEAD is a file as `curl -D` writes it, BODY a file. gRPC gets the trailers of a success.
+//! `floor ADDRESS HEAD BODY`: HEAD is a file as `curl -D` writes it, BODY a file. gRPC gets the
+//! trailers of a success.
 
 use std::{convert::Infallible, env, error::Error, fs};
 
@@ -18,8 +20,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let [_, address, head, body] = &arguments[..] else {
         return Err("floor ADDRESS HEAD BODY".into());
     };
-    let (answer, body) = (parse(&fs::read_to_string(head)?)?, Bytes::from(fs::read(body)?));
-    let is_grpc = answer.headers().get("content-type") == Some(&HeaderValue::from_static("application/grpc"));
+    let (answer, body) = (
+        parse(&fs::read_to_string(head)?)?,
+        Bytes::from(fs::read(body)?),
+    );
+    let is_grpc =
+        answer.headers().get("content-type") == Some(&HeaderValue::from_static("application/grpc"));
     let listener = TcpListener::bind(address).await?;
     loop {
         let (stream, _) = listener.accept().await?;
@@ -27,7 +33,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let (answer, body) = (answer.clone(), body.clone());
         let service = service_fn(move |_: Request<Incoming>| {
             let body = Full::new(body.clone());
-            let trailers = HeaderMap::from_iter([("grpc-status".parse().unwrap(), HeaderValue::from_static("0"))]);
+            let trailers = HeaderMap::from_iter([(
+                "grpc-status".parse().unwrap(),
+                HeaderValue::from_static("0"),
+            )]);
             let body = match is_grpc {
                 true => Either::Left(body.with_trailers(async { Some(Ok(trailers)) })),
                 false => Either::Right(body),
@@ -37,12 +46,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
         });
         tokio::spawn(async move {
             let http = auto::Builder::new(TokioExecutor::new());
-            http.serve_connection(TokioIo::new(stream), service).await.ok();
+            http.serve_connection(TokioIo::new(stream), service)
+                .await
+                .ok();
         });
     }
 }
 
-/// Parses the head of an answer. Fields of the connection are left out, because hyper writes its own.
+/// Parses the head of an answer. Fields of the connection are left out, because hyper writes its
+/// own.
 fn parse(head: &str) -> Result<Response<()>, Box<dyn Error>> {
     let mut lines = head.lines();
     let status: u16 = lines

@@ -22,17 +22,19 @@ use crate::watched::{WatchedBody, WatchedSocket};
 /// Bytes that HTTP/2 buffers for one stream.
 const HTTP2_SEND_BUFFER: usize = 64 << 10;
 
-/// Maximum size of a request's head, in bytes: twice what other servers accept. A larger one is answered with 431.
+/// Maximum size of a request's head, in bytes: twice what other servers accept. A larger one is
+/// answered with 431.
 const HEAD_MAX: u32 = 32 << 10;
 
-/// HTTP/2 streams that a client may reset before they were handled. One more closes the connection. Browsers reset a few streams, a rapid
-/// reset attack (CVE-2023-44487) resets all.
+/// HTTP/2 streams that a client may reset before they were handled. One more closes the connection.
+/// Browsers reset a few streams, a rapid reset attack (CVE-2023-44487) resets all.
 const RESETS: usize = 20;
 
 /// Streams that the server may reset because of a client's mistakes. hyper's own default.
 const LOCAL_RESETS: usize = 1024;
 
-/// Bytes of requests that a connection of gRPC may send ahead: the smallest window that HTTP/2 has at the beginning.
+/// Bytes of requests that a connection of gRPC may send ahead: the smallest window that HTTP/2 has
+/// at the beginning.
 const GRPC_WINDOW: u32 = (64 << 10) - 1;
 
 /// Parts of a running server that all connections share.
@@ -59,7 +61,8 @@ pub(crate) fn http_builder(limits: &ServerLimits, grpc: bool) -> auto::Builder<T
     http.http1()
         // hyper answers 431 when the buffer for a head is full.
         .max_buf_size(HEAD_MAX as usize)
-        // A client that has sent its request may close its side, as `nc -N` does, and still gets the whole answer.
+        // A client that has sent its request may close its side, as `nc -N` does, and still gets
+        // the whole answer.
         .half_close(true)
         // The watch limits this time, for both versions.
         .header_read_timeout(None::<Duration>);
@@ -77,14 +80,21 @@ pub(crate) fn http_builder(limits: &ServerLimits, grpc: bool) -> auto::Builder<T
 }
 
 /// Serves a connection until the client closes it, a limit is exceeded or the server stops.
-pub(crate) async fn serve(shared: Arc<SharedParts>, watch: Arc<ConnectionWatch>, stream: TcpStream) {
+pub(crate) async fn serve(
+    shared: Arc<SharedParts>,
+    watch: Arc<ConnectionWatch>,
+    stream: TcpStream,
+) {
     // A small answer must not wait for the acknowledgement of the one before.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "cannot set TCP_NODELAY");
     }
     let stream = WatchedSocket::new(stream, Arc::clone(&watch));
     let Server {
-        tls, limits, metrics, ..
+        tls,
+        limits,
+        metrics,
+        ..
     } = &shared.server;
     let Some(tls) = tls else {
         return drive(&shared, &watch, stream).await;
@@ -102,10 +112,13 @@ async fn drive<S>(shared: &Arc<SharedParts>, watch: &Arc<ConnectionWatch>, strea
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let Server { limits, metrics, .. } = &shared.server;
+    let Server {
+        limits, metrics, ..
+    } = &shared.server;
     watch.connected();
     let service = service_fn(|request: Request<Incoming>| {
-        let (shared, ticket, version) = (Arc::clone(shared), watch.begin_request(), request.version());
+        let (shared, ticket, version) =
+            (Arc::clone(shared), watch.begin_request(), request.version());
         async move {
             let response = shared.answer(request).await;
             Ok::<_, Infallible>(response.map(|body| WatchedBody::new(body, ticket, version)))

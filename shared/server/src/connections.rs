@@ -10,17 +10,19 @@ use tokio::time::timeout;
 
 use crate::watch::ConnectionWatch;
 
-/// Shortest idle time of a connection that makes room for a new one. A client that sends its next request at once does not
-/// meet the close of its connection.
+/// Shortest idle time of a connection that makes room for a new one. A client that sends its next
+/// request at once does not meet the close of its connection.
 const IDLE_MIN: Duration = Duration::from_millis(500);
 
-/// Longest wait for the end of the connection that makes room. Closing an idle connection takes a round trip at most.
+/// Longest wait for the end of the connection that makes room. Closing an idle connection takes a
+/// round trip at most.
 const ROOM_WAIT: Duration = Duration::from_secs(2);
 
 /// Open connections, at most a fixed number of them.
 ///
-/// A server with thousands of clients that ask every ten minutes is full of idle connections. Refusing new clients because
-/// of them would be wrong, so the connection that has been idle for longest is closed for a new one.
+/// A server with thousands of clients that ask every ten minutes is full of idle connections.
+/// Refusing new clients because of them would be wrong, so the connection that has been idle for
+/// longest is closed for a new one.
 #[derive(Debug)]
 pub(crate) struct Connections {
     permits: Arc<Semaphore>,
@@ -55,14 +57,17 @@ impl Connections {
         })
     }
 
-    /// Finds room for one more connection: a free place, or that of the connection that has been idle for longest, which is told to
-    /// end. `None` if the server is full and no connection is idle.
+    /// Finds room for one more connection: a free place, or that of the connection that has been
+    /// idle for longest, which is told to end. `None` if the server is full and no connection is
+    /// idle.
     pub(crate) fn find_room(&self) -> Option<Room> {
         if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
             return Some(Room::Free(permit));
         }
         let open = self.open.lock();
-        let idle = open.iter().filter_map(|(_, watch)| Some((watch.idle_for()?, watch)));
+        let idle = open
+            .iter()
+            .filter_map(|(_, watch)| Some((watch.idle_for()?, watch)));
         let (_, watch) = idle
             .filter(|(idle, _)| *idle >= IDLE_MIN)
             .max_by_key(|(idle, _)| *idle)?;
@@ -70,8 +75,13 @@ impl Connections {
         Some(Room::Soon)
     }
 
-    /// Takes the place that [`Connections::find_room`] has found. `None` if it does not become free in time.
-    pub(crate) async fn take(self: Arc<Self>, room: Room, watch: Arc<ConnectionWatch>) -> Option<ConnectionPlace> {
+    /// Takes the place that [`Connections::find_room`] has found. `None` if it does not become free
+    /// in time.
+    pub(crate) async fn take(
+        self: Arc<Self>,
+        room: Room,
+        watch: Arc<ConnectionWatch>,
+    ) -> Option<ConnectionPlace> {
         let permit = match room {
             Room::Free(permit) => permit,
             Room::Soon => {

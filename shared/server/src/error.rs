@@ -2,8 +2,8 @@ use std::{io, path::PathBuf};
 
 use rustls::pki_types::pem;
 
-/// Highest bcrypt cost that is accepted. 2^14 rounds take a second. With more, one request could occupy a processor for
-/// minutes.
+/// Highest bcrypt cost that is accepted. 2^14 rounds take a second. With more, one request could
+/// occupy a processor for minutes.
 pub(crate) const COST_MAX: u32 = 14;
 
 /// A certificate, key or user list that cannot be used. No message quotes the content of a file.

@@ -59,7 +59,11 @@ impl ServerMetrics {
     /// Adds the metrics of the server to a registry.
     pub fn register(registry: &mut Registry) -> Self {
         let metrics = Self::default();
-        registry.register("connections", "Connections that are open", metrics.open.clone());
+        registry.register(
+            "connections",
+            "Connections that are open",
+            metrics.open.clone(),
+        );
         let help = "Connections that the server closed or refused, by reason";
         registry.register("connections_closed", help, metrics.closed.clone());
         let help = "Requests by the result of checking their credentials";
@@ -76,21 +80,24 @@ impl ServerMetrics {
     }
 
     pub(crate) fn set_broken(&self, file: &'static str, broken: bool) {
-        self.broken.get_or_create(&[("file", file)]).set(broken.into());
+        self.broken
+            .get_or_create(&[("file", file)])
+            .set(broken.into());
     }
 }
 
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Returns the route `/metrics` with the metrics of all parts of a program. `refresh` is called before each answer, for metrics such
-/// as ages, which are computed when the page is asked for.
+/// Returns the route `/metrics` with the metrics of all parts of a program. `refresh` is called
+/// before each answer, for metrics such as ages, which are computed when the page is asked for.
 pub fn metrics_route(registry: Registry, refresh: impl Fn() + Send + Sync + 'static) -> Router {
     let parts = Arc::new((registry, refresh));
     let answer = move || {
         let (registry, refresh) = &*parts;
         refresh();
         let mut page = String::new();
-        let encoded = text::encode(&mut page, registry).map_err(|_| StatusCode::INTERNAL_SERVER_ERROR);
+        let encoded =
+            text::encode(&mut page, registry).map_err(|_| StatusCode::INTERNAL_SERVER_ERROR);
         ready(encoded.map(|()| ([(CONTENT_TYPE, OPENMETRICS)], page)))
     };
     Router::new().route("/metrics", get(answer))

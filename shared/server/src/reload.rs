@@ -7,8 +7,8 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::{error::FileError, metrics::ServerMetrics};
 
-/// Time between two checks of the files. Reading a few kB costs nothing, and an administrator who replaces a certificate
-/// or removes a user does not want to wait.
+/// Time between two checks of the files. Reading a few kB costs nothing, and an administrator who
+/// replaces a certificate or removes a user does not want to wait.
 pub(crate) const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
 type Parse<T> = fn(&[Vec<u8>]) -> Result<T, FileError>;
@@ -54,10 +54,12 @@ impl<T> ReloadedFiles<T> {
         Arc::clone(&self.current.read())
     }
 
-    /// Reads the files again. A change that cannot be used is logged once, and the previous content stays.
+    /// Reads the files again. A change that cannot be used is logged once, and the previous content
+    /// stays.
     pub(crate) fn check(&self) {
         let texts = read(&self.paths);
-        // Bytes are compared, not times: a mounted secret changes by a link, and clocks of file systems are coarse.
+        // Bytes are compared, not times: a mounted secret changes by a link, and clocks of file
+        // systems are coarse.
         let hash = texts.as_ref().ok().map(|texts| hash(texts));
         let mut seen = self.seen.lock();
         if *seen == hash {
@@ -95,8 +97,12 @@ fn read(paths: &[PathBuf]) -> Result<Vec<Vec<u8>>, FileError> {
 }
 
 fn hash(texts: &[Vec<u8>]) -> Sha256 {
-    // The hash of the hash of each file: no byte can move from one file to the next without a change.
-    let hashes: Vec<u8> = texts.iter().flat_map(|text| *Sha256::of(text).as_bytes()).collect();
+    // The hash of the hash of each file: no byte can move from one file to the next without a
+    // change.
+    let hashes: Vec<u8> = texts
+        .iter()
+        .flat_map(|text| *Sha256::of(text).as_bytes())
+        .collect();
     Sha256::of(&hashes)
 }
 
@@ -116,7 +122,14 @@ mod tests {
     fn reload_broken_change_keeps_previous_content() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
-        let new = || ReloadedFiles::new("readers", vec![path.clone()], parse, ServerMetrics::default());
+        let new = || {
+            ReloadedFiles::new(
+                "readers",
+                vec![path.clone()],
+                parse,
+                ServerMetrics::default(),
+            )
+        };
         assert!(matches!(new(), Err(FileError::Read { .. })));
         fs::write(&path, "").unwrap();
         assert!(matches!(new(), Err(FileError::NoUsers)));

@@ -16,13 +16,14 @@ use crate::users::Authenticator;
 use crate::watch::ConnectionWatch;
 use crate::{FileError, tls};
 
-/// Wait after an accept that failed for lack of a resource, such as file descriptors, which other connections free.
+/// Wait after an accept that failed for lack of a resource, such as file descriptors, which other
+/// connections free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Bytes that the kernel buffers for a connection before the network takes them.
 ///
-/// The kernel's default is megabytes. A client that reads a few kB a second would then seem to take nothing for a
-/// minute. Bytes on their way through the network are not limited by this.
+/// The kernel's default is megabytes. A client that reads a few kB a second would then seem to take
+/// nothing for a minute. Bytes on their way through the network are not limited by this.
 #[cfg(target_os = "linux")]
 const UNSENT_BYTES: u32 = 128 << 10;
 
@@ -41,8 +42,9 @@ pub struct Server {
 }
 
 impl Server {
-    /// Returns a server without TLS and without authentication. It asks `front` about the paths of its API. Without a front it serves
-    /// gRPC: HTTP/2 only, and the router gets each request with its content.
+    /// Returns a server without TLS and without authentication. It asks `front` about the paths of
+    /// its API. Without a front it serves gRPC: HTTP/2 only, and the router gets each request with
+    /// its content.
     pub fn new(limits: ServerLimits, metrics: ServerMetrics, front: Option<Front>) -> Self {
         Self {
             limits: Arc::new(limits),
@@ -54,26 +56,34 @@ impl Server {
         }
     }
 
-    /// Passes the content of every request but GET and HEAD to the router, which must limit its size and the time for it.
+    /// Passes the content of every request but GET and HEAD to the router, which must limit its
+    /// size and the time for it.
     pub const fn with_content(mut self) -> Self {
         self.takes_content = true;
         self
     }
 
-    /// Adds TLS with a chain of certificates and its key, both PEM. Plain HTTP is no longer answered.
+    /// Adds TLS with a chain of certificates and its key, both PEM. Plain HTTP is no longer
+    /// answered.
     ///
     /// # Errors
     /// [`FileError`] for files that cannot be used.
     pub fn with_tls(mut self, certificate: PathBuf, key: PathBuf) -> Result<Self, FileError> {
         let metrics = self.metrics.clone();
         let files = vec![certificate, key];
-        self.tls = Some(ReloadedFiles::new("certificate", files, tls::parse, metrics)?);
+        self.tls = Some(ReloadedFiles::new(
+            "certificate",
+            files,
+            tls::parse,
+            metrics,
+        )?);
         Ok(self)
     }
 
     /// Adds authentication by a user list. Paths that are [`Front::is_open`] stay open.
     ///
-    /// A line is `NAME:$2y$...`, a password as `htpasswd -B` writes it, or `NAME:sha256:HEX`, the hash of a token.
+    /// A line is `NAME:$2y$...`, a password as `htpasswd -B` writes it, or `NAME:sha256:HEX`, the
+    /// hash of a token.
     ///
     /// # Errors
     /// [`FileError`] for a list that cannot be used.
@@ -82,7 +92,8 @@ impl Server {
         Ok(self)
     }
 
-    /// Serves until `stop` is cancelled, then finishes running answers within [`ServerLimits::drain`].
+    /// Serves until `stop` is cancelled, then finishes running answers within
+    /// [`ServerLimits::drain`].
     pub async fn run(self, listener: TcpListener, router: Router, stop: CancellationToken) {
         let fit = raise_limit(self.limits.connections);
         if fit < self.limits.connections {
@@ -102,7 +113,8 @@ impl Server {
         let reloading = tokio::spawn(reload(Arc::clone(&shared)));
         let connections = TaskTracker::new();
         accept(&listener, &shared, &connections, fit).await;
-        // Closed before the drain: a new connection would wait in the backlog, and be reset at the end.
+        // Closed before the drain: a new connection would wait in the backlog, and be reset at the
+        // end.
         drop(listener);
         drain(&shared, &connections).await;
         reloading.abort();
@@ -121,7 +133,12 @@ fn limit_unsent(listener: &TcpListener) {
 #[cfg(not(target_os = "linux"))]
 fn limit_unsent(_: &TcpListener) {}
 
-async fn accept(listener: &TcpListener, shared: &Arc<SharedParts>, connections: &TaskTracker, fit: usize) {
+async fn accept(
+    listener: &TcpListener,
+    shared: &Arc<SharedParts>,
+    connections: &TaskTracker,
+    fit: usize,
+) {
     let places = Connections::new(fit, shared.server.metrics.open.clone());
     let mut full = false;
     while let Some(accepted) = shared.stop.run_until_cancelled(listener.accept()).await {
@@ -132,7 +149,8 @@ async fn accept(listener: &TcpListener, shared: &Arc<SharedParts>, connections: 
                 continue;
             }
         };
-        // Accepted and closed, not left in the backlog: a client in the backlog waits until it times out.
+        // Accepted and closed, not left in the backlog: a client in the backlog waits until it
+        // times out.
         let Some(room) = places.find_room() else {
             if !std::mem::replace(&mut full, true) {
                 tracing::warn!(connections = fit, "too many connections, closing new ones");
@@ -157,7 +175,10 @@ async fn accept(listener: &TcpListener, shared: &Arc<SharedParts>, connections: 
 async fn pause_after(error: &io::Error) {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     // The client was gone before its connection was accepted. The next one may be waiting.
-    if !matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset) {
+    if !matches!(
+        error.kind(),
+        ConnectionAborted | ConnectionRefused | ConnectionReset
+    ) {
         tracing::error!(%error, "cannot accept connection");
         sleep(ACCEPT_PAUSE).await;
     }
@@ -166,7 +187,10 @@ async fn pause_after(error: &io::Error) {
 async fn drain(shared: &SharedParts, connections: &TaskTracker) {
     connections.close();
     let drain = shared.server.limits.drain;
-    if tokio::time::timeout(drain, connections.wait()).await.is_err() {
+    if tokio::time::timeout(drain, connections.wait())
+        .await
+        .is_err()
+    {
         let cut_off = connections.len();
         tracing::warn!(
             drain_s = drain.as_secs(),
@@ -186,7 +210,11 @@ async fn reload(shared: Arc<SharedParts>) {
         let shared = Arc::clone(&shared);
         let checked = tokio::task::spawn_blocking(move || {
             shared.server.tls.iter().for_each(ReloadedFiles::check);
-            shared.server.authenticator.iter().for_each(|users| users.users.check());
+            shared
+                .server
+                .authenticator
+                .iter()
+                .for_each(|users| users.users.check());
         });
         if let Err(error) = checked.await {
             tracing::error!(%error, "cannot check files for changes");

@@ -7,7 +7,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem};
 
 use crate::error::FileError;
 
-/// Parses a chain of certificates and its key, in this order, both PEM. HTTP/2 is offered before HTTP/1.1.
+/// Parses a chain of certificates and its key, in this order, both PEM. HTTP/2 is offered before
+/// HTTP/1.1.
 pub(crate) fn parse(texts: &[Vec<u8>]) -> Result<ServerConfig, FileError> {
     let [chain, key] = texts else {
         unreachable!("a certificate and a key are two files");
@@ -18,7 +19,8 @@ pub(crate) fn parse(texts: &[Vec<u8>]) -> Result<ServerConfig, FileError> {
         return Err(FileError::Certificate(pem::Error::NoItemsFound));
     }
     let key = PrivateKeyDer::from_pem_slice(key).map_err(FileError::Key)?;
-    // Its own provider instead of the one of the process, so that the choice of another crate does not matter.
+    // Its own provider instead of the one of the process, so that the choice of another crate does
+    // not matter.
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
@@ -35,14 +37,18 @@ mod tests {
     use super::*;
 
     fn pair() -> [Vec<u8>; 2] {
-        let CertifiedKey { cert, signing_key } = generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        let CertifiedKey { cert, signing_key } =
+            generate_simple_self_signed(["localhost".to_owned()]).unwrap();
         [cert.pem().into(), signing_key.serialize_pem().into()]
     }
 
     #[test]
     fn tls_offers_both_http_versions() {
         let config = parse(&pair()).unwrap();
-        assert_eq!(config.alpn_protocols, [b"h2".to_vec(), b"http/1.1".to_vec()]);
+        assert_eq!(
+            config.alpn_protocols,
+            [b"h2".to_vec(), b"http/1.1".to_vec()]
+        );
     }
 
     #[test]

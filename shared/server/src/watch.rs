@@ -11,17 +11,18 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{limits::ServerLimits, metrics::CloseReason};
 
-/// Bytes that a client must take within [`ServerLimits::stalled`]. Without a minimum, one byte now and then would hold
-/// a connection for ever.
+/// Bytes that a client must take within [`ServerLimits::stalled`]. Without a minimum, one byte now
+/// and then would hold a connection for ever.
 const PROGRESS_BYTES: u64 = 16 << 10;
 
-/// Bytes with which a client of HTTP/2 begins: the preface, and the head of its settings (RFC 9113, section 3.4). From then on
-/// pings tell whether it is there.
+/// Bytes with which a client of HTTP/2 begins: the preface, and the head of its settings (RFC 9113,
+/// section 3.4). From then on pings tell whether it is there.
 const HTTP2_BEGIN: u64 = 24 + 9;
 
 /// Progress of one connection, reported by its socket and its answers.
 ///
-/// It stands outside of the HTTP implementation, so that one set of rules holds for HTTP/1.1 and HTTP/2.
+/// It stands outside of the HTTP implementation, so that one set of rules holds for HTTP/1.1 and
+/// HTTP/2.
 #[derive(Debug)]
 pub(crate) struct ConnectionWatch {
     limits: Arc<ServerLimits>,
@@ -34,8 +35,8 @@ pub(crate) struct ConnectionWatch {
 
 #[derive(Debug)]
 struct WatchState {
-    /// Answers that are not finished: the time at which bytes were handed out that the client has to take. `None` while the server
-    /// produces the next bytes, and the client waits.
+    /// Answers that are not finished: the time at which bytes were handed out that the client has
+    /// to take. `None` while the server produces the next bytes, and the client waits.
     answers: Slab<Option<Instant>>,
     /// True from the first request on.
     has_requested: bool,
@@ -89,7 +90,8 @@ impl ConnectionWatch {
         self.heard.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Returns true if the client need not send a request, because it speaks HTTP/2 and answers pings.
+    /// Returns true if the client need not send a request, because it speaks HTTP/2 and answers
+    /// pings.
     fn may_wait(&self) -> bool {
         self.limits.may_wait && self.heard.load(Ordering::Relaxed) >= HTTP2_BEGIN
     }
@@ -114,7 +116,8 @@ impl ConnectionWatch {
             }
         } else if let Some(blocked) = &mut state.blocked {
             blocked.taken += taken as u64;
-            // Progress starts the time anew, so that a slow client that goes on reading gets its whole answer.
+            // Progress starts the time anew, so that a slow client that goes on reading gets its
+            // whole answer.
             if blocked.taken >= PROGRESS_BYTES {
                 *blocked = BlockedWrite::now();
             }
@@ -123,10 +126,14 @@ impl ConnectionWatch {
 
     /// Reports that the socket took nothing.
     pub(crate) fn write_blocked(&self) {
-        self.state.lock().blocked.get_or_insert_with(BlockedWrite::now);
+        self.state
+            .lock()
+            .blocked
+            .get_or_insert_with(BlockedWrite::now);
     }
 
-    /// Returns the time for which the connection has been idle; `None` if it is not idle, or is being replaced already.
+    /// Returns the time for which the connection has been idle; `None` if it is not idle, or is
+    /// being replaced already.
     pub(crate) fn idle_for(&self) -> Option<Duration> {
         let idle = self.state.lock().idle(self.may_wait());
         idle.filter(|_| !self.replaced.is_cancelled())
@@ -139,11 +146,14 @@ impl ConnectionWatch {
         let mut answers = state.answers.iter();
         // A slow store is not the client's fault.
         if answers.any(|(_, handed_out)| handed_out.is_some_and(is_stalled))
-            || state.blocked.is_some_and(|blocked| is_stalled(blocked.since))
+            || state
+                .blocked
+                .is_some_and(|blocked| is_stalled(blocked.since))
         {
             return Verdict::Close(CloseReason::Stalled);
         }
-        // A connection that sends nothing is closed sooner than an idle one, which has shown that it is a client.
+        // A connection that sends nothing is closed sooner than an idle one, which has shown that
+        // it is a client.
         if !state.has_requested && !may_wait && state.active.elapsed() > limits.first_request {
             return Verdict::Close(CloseReason::Silent);
         }
@@ -166,9 +176,11 @@ impl BlockedWrite {
 }
 
 impl WatchState {
-    /// Returns the time since the last answer, if the connection has had a request, or needs none, and has nothing to do now.
+    /// Returns the time since the last answer, if the connection has had a request, or needs none,
+    /// and has nothing to do now.
     fn idle(&self, may_wait: bool) -> Option<Duration> {
-        let is_idle = (self.has_requested || may_wait) && self.answers.is_empty() && self.blocked.is_none();
+        let is_idle =
+            (self.has_requested || may_wait) && self.answers.is_empty() && self.blocked.is_none();
         is_idle.then(|| self.active.elapsed())
     }
 }

@@ -37,13 +37,21 @@ impl<S> WatchedSocket<S> {
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for WatchedSocket<S> {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         Pin::new(&mut self.socket).poll_read(cx, buffer)
     }
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for WatchedSocket<S> {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.socket).poll_write(cx, bytes);
         self.report(&written, bytes.len());
         written
@@ -76,11 +84,13 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WatchedSocket<S> {
     }
 }
 
-/// Bytes that an HTTP/2 stream gets at once: one frame of the size that every client accepts (RFC 9113, section 4.2).
-/// More would wait in the buffer of the connection, where the watch does not see it, until the client makes room.
+/// Bytes that an HTTP/2 stream gets at once: one frame of the size that every client accepts (RFC
+/// 9113, section 4.2). More would wait in the buffer of the connection, where the watch does not
+/// see it, until the client makes room.
 const HTTP2_PIECE: usize = 16 << 10;
 
-/// The body of an answer. It reports to the watch when it waits for the store and when it hands out bytes.
+/// The body of an answer. It reports to the watch when it waits for the store and when it hands out
+/// bytes.
 #[derive(Debug)]
 pub(crate) struct WatchedBody {
     inner: InnerBody,

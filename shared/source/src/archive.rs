@@ -6,8 +6,9 @@
 //! read     the file of `resolve`, or another GET -> the same digest -> tar reader -> FileSink
 //! ```
 //!
-//! The digest of an archive is known only after all of it was received, so the bytes are kept for the read that mostly
-//! follows. A broken download starts again: without a digest nothing tells whether the rest belongs to the same version.
+//! The digest of an archive is known only after all of it was received, so the bytes are kept for
+//! the read that mostly follows. A broken download starts again: without a digest nothing tells
+//! whether the rest belongs to the same version.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -27,8 +28,9 @@ use crate::stream::{bounded, within};
 use crate::tree::TreeArchive;
 use crate::{ArchiveLocation, Error, Pull, Sources, TreeFault};
 
-/// Time for which the bytes of a resolved archive wait to be read. Longer than the queue of pulls mostly is; later reads
-/// download again. The bytes of an archive that is published already are never read, and others wait for their space.
+/// Time for which the bytes of a resolved archive wait to be read. Longer than the queue of pulls
+/// mostly is; later reads download again. The bytes of an archive that is published already are
+/// never read, and others wait for their space.
 const KEPT: Duration = Duration::from_secs(2 * 60);
 
 /// Last answers for all archives, by their URLs. Clones share them.
@@ -41,14 +43,18 @@ pub(crate) type SharedArchive = Arc<tokio::sync::Mutex<KnownArchive>>;
 #[derive(Default)]
 pub(crate) struct KnownArchive {
     digest: Option<Digest>,
-    /// Version that the server gave to the body, if it did. A time is none: a file may change twice within its second.
+    /// Version that the server gave to the body, if it did. A time is none: a file may change twice
+    /// within its second.
     tag: Option<HeaderValue>,
     copy: Option<Arc<BodyCopy>>,
 }
 
 impl Sources {
     /// Returns the revision that an archive has now.
-    pub(crate) async fn resolve_archive(&self, location: &ArchiveLocation) -> Result<Digest, Error> {
+    pub(crate) async fn resolve_archive(
+        &self,
+        location: &ArchiveLocation,
+    ) -> Result<Digest, Error> {
         let shared = self.archive_at(location);
         let mut known = shared.lock().await;
         let session = WebSession::open(self, &location.url).await?;
@@ -102,8 +108,8 @@ impl Sources {
         })
         .await;
         if unpacked.is_err() {
-            // The bytes may have been mixed from two versions while the server replaced its file, so the next resolve does
-            // not rely on their version.
+            // The bytes may have been mixed from two versions while the server replaced its file,
+            // so the next resolve does not rely on their version.
             shared.lock().await.tag = None;
         }
         let sink = session.server.redacted(unpacked)?;
@@ -122,8 +128,13 @@ impl Sources {
 }
 
 impl KnownArchive {
-    /// Asks until an answer, a permanent failure or the end of the retries. Returns the digest of the whole archive.
-    async fn ask(&mut self, session: &WebSession<'_>, location: &ArchiveLocation) -> Result<Digest, Error> {
+    /// Asks until an answer, a permanent failure or the end of the retries. Returns the digest of
+    /// the whole archive.
+    async fn ask(
+        &mut self,
+        session: &WebSession<'_>,
+        location: &ArchiveLocation,
+    ) -> Result<Digest, Error> {
         let mut retries = session.server.retries();
         loop {
             match self.attempt(session, location).await {
@@ -133,11 +144,20 @@ impl KnownArchive {
         }
     }
 
-    async fn attempt(&mut self, session: &WebSession<'_>, location: &ArchiveLocation) -> Result<Digest, Error> {
+    async fn attempt(
+        &mut self,
+        session: &WebSession<'_>,
+        location: &ArchiveLocation,
+    ) -> Result<Digest, Error> {
         let mut request = RequestSpec::default();
-        request.headers.extend(self.tag.clone().map(|tag| (IF_NONE_MATCH, tag)));
+        request
+            .headers
+            .extend(self.tag.clone().map(|tag| (IF_NONE_MATCH, tag)));
         // Only until the headers: the body has its own minimum throughput.
-        let answered = within(session.settings.resolve_timeout, session.send(&location.url, request));
+        let answered = within(
+            session.settings.resolve_timeout,
+            session.send(&location.url, request),
+        );
         let response = answered.await?;
         if let (StatusCode::NOT_MODIFIED, Some(digest)) = (response.status(), &self.digest) {
             return Ok(digest.clone());
@@ -145,7 +165,8 @@ impl KnownArchive {
         let tag = response.headers().get(ETAG).cloned();
         // Before the new copy: it may need the space of the old one.
         *self = Self::default();
-        // Some servers take the compression of the file for a coding. Its first bytes decide about it when it is read.
+        // Some servers take the compression of the file for a coding. Its first bytes decide about
+        // it when it is read.
         let response = response.keeping(&["gzip", "x-gzip", "zstd"]);
         let copy = BodyCopy::receive(session, response).await?;
         let digest = copy.blob.digest.clone();

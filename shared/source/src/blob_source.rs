@@ -1,4 +1,5 @@
-//! The two places that hold an image's bytes, a registry and an OCI image layout on disk, behind one interface.
+//! The two places that hold an image's bytes, a registry and an OCI image layout on disk, behind
+//! one interface.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -6,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use fetch::Traffic;
-use oci::{BlobRef, Digest, DigestHasher, ImageIndex, ImageLimits, NamedLimit, UnpackError, parse_document};
+use oci::{
+    BlobRef, Digest, DigestHasher, ImageIndex, ImageLimits, NamedLimit, UnpackError, parse_document,
+};
 use tokio::sync::mpsc::Sender;
 
 use crate::{Error, registry::Session, stream::blocking};
@@ -31,7 +34,11 @@ impl BlobSource {
     pub(crate) async fn manifest(&self, digest: &Digest) -> Result<Bytes, Error> {
         match self {
             Self::Registry(session) => session.manifest(digest).await,
-            Self::Layout(layout) => verify(digest, "manifest", layout.blob(digest, layout.limits.manifest()).await?),
+            Self::Layout(layout) => verify(
+                digest,
+                "manifest",
+                layout.blob(digest, layout.limits.manifest()).await?,
+            ),
         }
     }
 
@@ -96,7 +103,10 @@ impl Layout {
     }
 
     pub(crate) fn path(&self, digest: &Digest) -> PathBuf {
-        self.dir.join("blobs").join(digest.algorithm()).join(digest.hex())
+        self.dir
+            .join("blobs")
+            .join(digest.algorithm())
+            .join(digest.hex())
     }
 }
 
@@ -123,14 +133,19 @@ fn stream_file(path: &Path, blob: &BlobRef, to: &Sender<Bytes>) -> Result<(), Er
             return check.finish();
         }
         check.update(&chunk)?;
-        to.blocking_send(chunk.into()).map_err(|_| UnpackError::Abandoned)?;
+        to.blocking_send(chunk.into())
+            .map_err(|_| UnpackError::Abandoned)?;
     }
 }
 
-/// Opens a regular file. A FIFO is refused before it is opened, because opening it waits for a writer for ever.
+/// Opens a regular file. A FIFO is refused before it is opened, because opening it waits for a
+/// writer for ever.
 fn open_file(path: &Path) -> io::Result<File> {
     if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is not a regular file",
+        ));
     }
     File::open(path)
 }
@@ -143,7 +158,11 @@ pub(crate) fn verify(expected: &Digest, what: &'static str, bytes: Bytes) -> Res
 }
 
 /// Returns `bytes` if they have the size and the digest of `blob`.
-pub(crate) fn verify_blob(blob: &BlobRef, what: &'static str, bytes: Bytes) -> Result<Bytes, Error> {
+pub(crate) fn verify_blob(
+    blob: &BlobRef,
+    what: &'static str,
+    bytes: Bytes,
+) -> Result<Bytes, Error> {
     match bytes.len() as u64 {
         size if size == blob.size => verify(&blob.digest, what, bytes),
         other => Err(wrong_size(what, blob, other)),

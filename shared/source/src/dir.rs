@@ -4,7 +4,10 @@ use std::fs::File;
 use std::io::{self, Read, Take};
 use std::path::{Path, PathBuf};
 
-use oci::{Digest, DigestHasher, FileSink, ImageContent, ImageError, LinkError, UnpackBudget, pass_file, pass_link};
+use oci::{
+    Digest, DigestHasher, FileSink, ImageContent, ImageError, LinkError, UnpackBudget, pass_file,
+    pass_link,
+};
 use walkdir::{DirEntry, WalkDir};
 use work::Budget;
 
@@ -59,7 +62,8 @@ struct FolderWalk {
 impl FolderWalk {
     fn new(dir: &Path, settings: &SourceSettings) -> Result<Self, Error> {
         let root = dir.canonicalize().map_err(Error::reading(dir))?;
-        // A walk over a file finds nothing in it, and an empty catalog would replace the published one.
+        // A walk over a file finds nothing in it, and an empty catalog would replace the published
+        // one.
         if !root.is_dir() {
             return Err(Error::reading(dir)(io::ErrorKind::NotADirectory.into()));
         }
@@ -152,7 +156,8 @@ impl FolderWalk {
 
     fn relative(&self, path: &Path) -> Result<String, Error> {
         let inside = path.strip_prefix(&self.root).ok().and_then(Path::to_str);
-        let inside = inside.ok_or_else(|| Error::reading(path)(io::Error::other("the path is not UTF-8")))?;
+        let inside = inside
+            .ok_or_else(|| Error::reading(path)(io::Error::other("the path is not UTF-8")))?;
         Ok(inside.to_owned())
     }
 }

@@ -1,5 +1,5 @@
-//! Copies on disk, of archives and of images in registries that are too slow to be read while others wait; and the space for all
-//! copies.
+//! Copies on disk, of archives and of images in registries that are too slow to be read while
+//! others wait; and the space for all copies.
 
 use std::env::temp_dir;
 use std::fs::{self, File};
@@ -21,7 +21,8 @@ use crate::server::WebSession;
 use crate::stream::{blocking, within, write_chunks};
 use crate::{Error, Source, Sources};
 
-/// Part of a [`DownloadSpace`] that one image may take: a slow registry does not keep the space from all others.
+/// Part of a [`DownloadSpace`] that one image may take: a slow registry does not keep the space
+/// from all others.
 const SHARE: u64 = 4;
 
 /// Bytes that one permit of the semaphore of a [`DownloadSpace`] stands for.
@@ -30,7 +31,8 @@ const PERMIT_BYTES: u64 = 1 << 20;
 /// Size of the buffer of a reader. Large enough for few system calls.
 const BUFFER_BYTES: usize = 128 * 1024;
 
-/// Space in the folder for temporary files that the copies of all images may take at a time. Clones share it.
+/// Space in the folder for temporary files that the copies of all images may take at a time. Clones
+/// share it.
 #[derive(Debug, Clone)]
 pub struct DownloadSpace {
     bytes: u64,
@@ -48,7 +50,8 @@ pub struct Download {
     _space: OwnedSemaphorePermit,
 }
 
-/// A copy of a body in a temporary file, as it was received. The file is removed when the copy is dropped.
+/// A copy of a body in a temporary file, as it was received. The file is removed when the copy is
+/// dropped.
 #[derive(Debug)]
 pub(crate) struct BodyCopy {
     file: NamedTempFile,
@@ -124,20 +127,29 @@ impl Default for DownloadSpace {
 impl BodyCopy {
     /// Opens the copy at its start.
     pub(crate) fn open(&self) -> Result<BufReader<File>, Error> {
-        let file = self.file.reopen().map_err(Error::reading(self.file.path()))?;
+        let file = self
+            .file
+            .reopen()
+            .map_err(Error::reading(self.file.path()))?;
         Ok(BufReader::with_capacity(BUFFER_BYTES, file))
     }
 
-    /// Writes the body of an answer to a file while it arrives. Waits for space first, and holds a few chunks in memory.
-    pub(crate) async fn receive(session: &WebSession<'_>, mut response: FetchResponse) -> Result<Self, Error> {
+    /// Writes the body of an answer to a file while it arrives. Waits for space first, and holds a
+    /// few chunks in memory.
+    pub(crate) async fn receive(
+        session: &WebSession<'_>,
+        mut response: FetchResponse,
+    ) -> Result<Self, Error> {
         let settings = session.settings;
         let (max, declared) = (settings.download_limit(), response.content_length());
         let place = || format!("the archive {}", session.server.place.text);
-        // Without a declared length there must be space for the largest body. What is not used is given back.
+        // Without a declared length there must be space for the largest body. What is not used is
+        // given back.
         let most = declared.unwrap_or(max.value);
         max.check(most, place)?;
         let mut space = settings.download_space.take(most, place).await?;
-        let file = NamedTempFile::with_prefix("catalog-mirror-").map_err(Error::writing(&temp_dir()))?;
+        let file =
+            NamedTempFile::with_prefix("catalog-mirror-").map_err(Error::writing(&temp_dir()))?;
         let copy = file.reopen().map_err(Error::writing(file.path()))?;
         let received = write_chunks(copy, file.path().to_owned(), async |to| {
             let (mut hasher, mut received) = (DigestHasher::default(), 0);
@@ -149,9 +161,9 @@ impl BodyCopy {
                 to.send(chunk).await.map_err(|_| UnpackError::Abandoned)?;
             }
             match declared {
-                Some(expected) if expected != received => {
-                    Err(session.server.failed(FetchError::Truncated { received, expected }))
-                }
+                Some(expected) if expected != received => Err(session
+                    .server
+                    .failed(FetchError::Truncated { received, expected })),
                 _ => Ok(BlobRef {
                     digest: hasher.finish(),
                     size: received,
@@ -170,11 +182,13 @@ impl BodyCopy {
 }
 
 impl Sources {
-    /// Copies what [`Self::read`] needs of the image `digest` to a folder for temporary files. Layers in `empty` are not copied.
-    /// Holds no more of the image in memory than its manifests and a few chunks.
+    /// Copies what [`Self::read`] needs of the image `digest` to a folder for temporary files.
+    /// Layers in `empty` are not copied. Holds no more of the image in memory than its manifests
+    /// and a few chunks.
     ///
     /// # Errors
-    /// As [`Self::read`], an image that is too large for the space of the settings, and a file that cannot be written.
+    /// As [`Self::read`], an image that is too large for the space of the settings, and a file that
+    /// cannot be written.
     pub async fn download(
         &self,
         reference: &Reference,
@@ -189,32 +203,46 @@ impl Sources {
             let empty = empty.below(&root.path());
             let mut layers = from_the_top(&image.manifest);
             layers.retain(|layer| !empty.contains(layer.digest.as_str()));
-            let place =
-                || "the layers of the image, which comes too slowly to be read without a copy on disk".to_owned();
+            let place = || {
+                "the layers of the image, which comes too slowly to be read without a copy on disk"
+                    .to_owned()
+            };
             let space = &self.settings.download_space;
-            let space = space.take(layers.iter().map(|layer| layer.size).sum(), place).await?;
+            let space = space
+                .take(layers.iter().map(|layer| layer.size).sum(), place)
+                .await?;
             let dir = temporary_folder()?;
             let to = self.layout(dir.path());
             let config = (image.manifest.config.digest.clone(), config);
             for (digest, body) in image.documents.into_iter().chain([config]) {
                 let path = to.path(&digest);
-                blocking(move || create_file(&path)?.write_all(&body).map_err(Error::writing(&path))).await?;
+                blocking(move || {
+                    create_file(&path)?
+                        .write_all(&body)
+                        .map_err(Error::writing(&path))
+                })
+                .await?;
             }
             let copy = async |layer: &BlobRef| {
                 let path = to.path(&layer.digest);
-                let (file, path) = blocking(move || create_file(&path).map(|file| (file, path))).await?;
+                let (file, path) =
+                    blocking(move || create_file(&path).map(|file| (file, path))).await?;
                 write_chunks(file, path, |to| blobs.stream(layer, to)).await
             };
             let layers = stream::iter(layers.into_iter().map(Ok));
             layers.try_for_each_concurrent(SIDE_BY_SIDE, copy).await?;
             Ok::<_, Error>(Download {
-                source: Source::OciLayout { dir: to.dir, tag: None },
+                source: Source::OciLayout {
+                    dir: to.dir,
+                    tag: None,
+                },
                 traffic: blobs.traffic(),
                 _dir: dir,
                 _space: space,
             })
         };
-        let copying = copying.instrument(tracing::info_span!("download", source = %reference, %digest));
+        let copying =
+            copying.instrument(tracing::info_span!("download", source = %reference, %digest));
         blobs.redacted(within(self.settings.pull_timeout, copying).await)
     }
 }
@@ -227,5 +255,7 @@ pub(crate) fn temporary_folder() -> Result<TempDir, Error> {
 
 fn create_file(path: &Path) -> Result<File, Error> {
     let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
-    folder.and_then(|()| File::create(path)).map_err(Error::writing(path))
+    folder
+        .and_then(|()| File::create(path))
+        .map_err(Error::writing(path))
 }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fetch::{
-    AttemptCount, CredentialsError, FetchError, FetchSettingsError, HeaderFileError, Peer, RedirectRefusal,
-    RequestError, SentSecrets,
+    AttemptCount, CredentialsError, FetchError, FetchSettingsError, HeaderFileError, Peer,
+    RedirectRefusal, RequestError, SentSecrets,
 };
 use model::text::chain;
 use oci::{Digest, ImageError, LimitExceeded, UnpackError};
@@ -90,14 +90,17 @@ pub enum Error {
         /// Received number of bytes, or the part of it that was read.
         actual: u64,
     },
-    /// A source that exceeds one of its limits. [`Self::limit`] returns those of images and their layers too.
+    /// A source that exceeds one of its limits. [`Self::limit`] returns those of images and their
+    /// layers too.
     #[error(transparent)]
     Limit(#[from] LimitExceeded),
     /// A resolve or a pull took longer than its limit.
     #[error("it took longer than {} s in all", .0.as_secs())]
     Timeout(Duration),
     /// The error would repeat a secret that was sent to the registry or server.
-    #[error("the source cannot be read; the reason is withheld because it repeats a secret that was sent")]
+    #[error(
+        "the source cannot be read; the reason is withheld because it repeats a secret that was sent"
+    )]
     Withheld,
     /// A blocking task panicked or was cancelled.
     #[error("a reading thread failed")]
@@ -109,7 +112,8 @@ pub enum Error {
 pub struct ServerFailure {
     /// The source on the server.
     pub place: ServerPlace,
-    /// The server that failed, if it is another one, such as a CDN or a token service, or was asked through a proxy.
+    /// The server that failed, if it is another one, such as a CDN or a token service, or was asked
+    /// through a proxy.
     pub at: Option<Peer>,
     /// The failure, without secrets that were sent.
     pub fault: ServerFault,
@@ -135,10 +139,12 @@ pub struct ServerPlace {
 /// The kind of a server's failure.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerFault {
-    /// 401 to fresh credentials, or without any configured. Holds the file or helper that gave the credentials, if some were sent.
+    /// 401 to fresh credentials, or without any configured. Holds the file or helper that gave the
+    /// credentials, if some were sent.
     #[error("401, {}", .0.as_deref().map_or_else(|| "it wants credentials and none are configured".to_owned(), |login| format!("the credentials from {login} were refused")))]
     Unauthorized(Option<String>),
-    /// 403: the account, or an anonymous user, may not read it. Holds the same as [`Self::Unauthorized`].
+    /// 403: the account, or an anonymous user, may not read it. Holds the same as
+    /// [`Self::Unauthorized`].
     #[error("403, {} may not read it; ask its owner for the right to read it, or use another account", .0.as_deref().map_or_else(|| "anonymous users".to_owned(), |login| format!("the account from {login}")))]
     Forbidden(Option<String>),
     /// 404 or 410: no such manifest, tag, blob or file.
@@ -160,7 +166,9 @@ pub enum ServerFault {
     #[error("it sent a malformed digest")]
     Digest(#[from] oci::DigestError),
     /// A web page in place of a manifest or file.
-    #[error("it answered with a web page; a proxy or a login page stands in between, or it is another kind of server")]
+    #[error(
+        "it answered with a web page; a proxy or a login page stands in between, or it is another kind of server"
+    )]
     WebPage,
     /// An upload that goes to another server, or nowhere.
     #[error(
@@ -202,16 +210,18 @@ impl Error {
     /// Returns the limit that the source exceeds, if that is the error.
     pub const fn limit(&self) -> Option<&LimitExceeded> {
         match self {
-            Self::Limit(limit) | Self::Image(ImageError::Limit(limit)) | Self::Unpack(UnpackError::Limit(limit)) => {
-                Some(limit)
-            }
+            Self::Limit(limit)
+            | Self::Image(ImageError::Limit(limit))
+            | Self::Unpack(UnpackError::Limit(limit)) => Some(limit),
             _ => None,
         }
     }
 
-    /// Returns true if the registry took longer than [`SourceSettings::registry_wait`](crate::SourceSettings::registry_wait).
+    /// Returns true if the registry took longer than
+    /// [`SourceSettings::registry_wait`](crate::SourceSettings::registry_wait).
     pub fn is_slow_registry(&self) -> bool {
-        let too_long = |fault: &ServerFault| matches!(fault, ServerFault::Fetch(FetchError::WaitedTooLong(_)));
+        let too_long =
+            |fault: &ServerFault| matches!(fault, ServerFault::Fetch(FetchError::WaitedTooLong(_)));
         matches!(self, Self::Server(failure) if too_long(&failure.fault))
     }
 
@@ -233,11 +243,14 @@ impl Error {
         }
     }
 
-    /// Replaces an error that repeats one of `secrets`. A server can put the password that it was sent into any text of
-    /// an image or archive: media types, platforms, labels, paths. [`ServerFailure`] is clean already.
+    /// Replaces an error that repeats one of `secrets`. A server can put the password that it was
+    /// sent into any text of an image or archive: media types, platforms, labels, paths.
+    /// [`ServerFailure`] is clean already.
     pub(crate) fn without(self, secrets: &SentSecrets) -> Self {
         match self {
-            Self::Image(_) | Self::Tree { .. } | Self::Unpack(_) | Self::Limit(_) if secrets.are_in(&chain(&self)) => {
+            Self::Image(_) | Self::Tree { .. } | Self::Unpack(_) | Self::Limit(_)
+                if secrets.are_in(&chain(&self)) =>
+            {
                 Self::Withheld
             }
             other => other,
@@ -249,7 +262,11 @@ impl ServerFault {
     /// Passes the parts of the text that the server chose through `show`.
     pub(crate) fn with_shown_text(self, show: impl Fn(&str) -> String) -> Self {
         match self {
-            Self::Fetch(FetchError::Redirect { to, reason }) => FetchError::Redirect { to: show(&to), reason }.into(),
+            Self::Fetch(FetchError::Redirect { to, reason }) => FetchError::Redirect {
+                to: show(&to),
+                reason,
+            }
+            .into(),
             Self::Fetch(FetchError::Coding(coding)) => FetchError::Coding(show(&coding)).into(),
             Self::TokenService { service, problem } => Self::TokenService {
                 service: show(&service),
@@ -266,11 +283,14 @@ impl ServerFailure {
         matches!(self.fault, ServerFault::NotFound { .. })
     }
 
-    /// Returns true for the answers of a registry that lacks a part of the API, such as HEAD or lists of referrers.
+    /// Returns true for the answers of a registry that lacks a part of the API, such as HEAD or
+    /// lists of referrers.
     pub(crate) fn lacks_api(&self) -> bool {
         match &self.fault {
             ServerFault::PlainHttpRefused => true,
-            ServerFault::Fetch(FetchError::Status(status)) => matches!(status.as_u16(), 400 | 405 | 406 | 501),
+            ServerFault::Fetch(FetchError::Status(status)) => {
+                matches!(status.as_u16(), 400 | 405 | 406 | 501)
+            }
             _ => false,
         }
     }
@@ -290,8 +310,12 @@ impl ServerFailure {
                 format!("add a user and a password for {host} to a file of authFiles (--auth-file)")
             }
             Fault::PlainHttp => format!("use https, or list {host} {PLAIN_HTTP}"),
-            Fault::PlainHttpRefused => format!("if it speaks TLS take {host} off plainHttp (--plain-http)"),
-            Fault::Fetch(NotTls) if is_registry => format!("if that is intended list {host} {PLAIN_HTTP}"),
+            Fault::PlainHttpRefused => {
+                format!("if it speaks TLS take {host} off plainHttp (--plain-http)")
+            }
+            Fault::Fetch(NotTls) if is_registry => {
+                format!("if that is intended list {host} {PLAIN_HTTP}")
+            }
             Fault::Fetch(NotTls) => {
                 format!("if that is intended write http:// in its URL and list {host} {PLAIN_HTTP}")
             }
@@ -301,9 +325,15 @@ impl ServerFailure {
             Fault::Fetch(Address { reason }) if *reason == RedirectRefusal::Private => {
                 format!("if that is intended list {host} {INTERNAL}")
             }
-            Fault::Fetch(RateLimited { .. }) => "poll less often, or log in to be granted more".to_owned(),
+            Fault::Fetch(RateLimited { .. }) => {
+                "poll less often, or log in to be granted more".to_owned()
+            }
             Fault::NotFound { .. } => {
-                let names = if is_registry { "name and the tag" } else { "URL" };
+                let names = if is_registry {
+                    "name and the tag"
+                } else {
+                    "URL"
+                };
                 format!("check the {names}; some servers also answer so without credentials")
             }
             _ => return None,

@@ -6,8 +6,9 @@
 //! base   fetch -> scan ...
 //! ```
 //!
-//! The state (overlay and sink) passes from each verified layer to the next lower one. So base layers are fetched and
-//! scanned while upper ones are still being read, and the order is strict all the same.
+//! The state (overlay and sink) passes from each verified layer to the next lower one. So base
+//! layers are fetched and scanned while upper ones are still being read, and the order is strict
+//! all the same.
 
 use std::collections::BTreeSet;
 use std::io::{self, BufRead};
@@ -15,7 +16,10 @@ use std::mem::replace;
 use std::sync::Arc;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
-use oci::{BlobRef, FileSink, ImageError, ImageManifest, LayerScan, OverlayState, Root, UnpackBudget, UnpackError};
+use oci::{
+    BlobRef, FileSink, ImageError, ImageManifest, LayerScan, OverlayState, Root, UnpackBudget,
+    UnpackError,
+};
 use tokio::sync::{mpsc, oneshot};
 use tracing::Instrument;
 use work::Budget;
@@ -27,7 +31,8 @@ use crate::{Error, Pull, SourceSettings};
 /// Number of layers that are fetched at a time, as in docker.
 pub(crate) const SIDE_BY_SIDE: usize = 3;
 
-/// Reads all layers of `image` that may matter. Returns only after every fetched layer was verified.
+/// Reads all layers of `image` that may matter. Returns only after every fetched layer was
+/// verified.
 pub(crate) async fn read<S: FileSink + 'static>(
     blobs: &BlobSource,
     image: &ImageManifest,
@@ -80,8 +85,8 @@ pub(crate) async fn read<S: FileSink + 'static>(
     Ok((sink, pull))
 }
 
-/// Returns the layers from the top. A layer that occurs twice is read once, at its upper place, because that hides all of
-/// the lower one.
+/// Returns the layers from the top. A layer that occurs twice is read once, at its upper place,
+/// because that hides all of the lower one.
 pub(crate) fn from_the_top(image: &ImageManifest) -> Vec<&BlobRef> {
     let mut seen = BTreeSet::new();
     let layers = image.layers.iter().rev();
@@ -96,7 +101,8 @@ struct LayerRead<S> {
     last: Option<OverlayState<S>>,
 }
 
-/// Fetches, scans and verifies one layer. Takes the state from the layer above it, and passes it to the one below.
+/// Fetches, scans and verifies one layer. Takes the state from the layer above it, and passes it to
+/// the one below.
 async fn read_layer<S: FileSink + 'static>(
     blobs: &BlobSource,
     scan: LayerScan,
@@ -119,7 +125,8 @@ async fn read_layer<S: FileSink + 'static>(
     let last = if state.is_closed_below(depth) {
         Some(state)
     } else {
-        // The receiver is the next layer or `read`. Both outlive this one unless the whole pull has failed.
+        // The receiver is the next layer or `read`. Both outlive this one unless the whole pull has
+        // failed.
         below.send(state).ok();
         None
     };
@@ -127,7 +134,8 @@ async fn read_layer<S: FileSink + 'static>(
     Ok(LayerRead { empty, last })
 }
 
-/// Scans one layer on a blocking thread. Returns the state, and true if the layer has nothing for the catalog.
+/// Scans one layer on a blocking thread. Returns the state, and true if the layer has nothing for
+/// the catalog.
 fn scan_layer<S: FileSink>(
     scan: &LayerScan,
     mut raw: impl BufRead,

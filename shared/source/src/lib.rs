@@ -28,13 +28,14 @@ pub use crate::sources::{Pull, Sources};
 pub use crate::tree::TreeFault;
 // Parts of this crate's interface that other crates define.
 pub use fetch::{
-    CredentialsError, FetchError, FetchSettings, FetchSettingsError, HeaderFileError, HeaderFiles, Logins,
-    MinThroughput, Proxy, RedirectRefusal, RetrySchedule, Traffic, proxy_of_environment, read_header_file,
+    CredentialsError, FetchError, FetchSettings, FetchSettingsError, HeaderFileError, HeaderFiles,
+    Logins, MinThroughput, Proxy, RedirectRefusal, RetrySchedule, Traffic, proxy_of_environment,
+    read_header_file,
 };
 pub use model::{EmptyLayers, ImageSignatures};
 pub use oci::{
-    Digest, DigestError, FileSink, ImageContent, ImageError, ImageLimits, LayerError, LimitExceeded, LinkError,
-    REF_NAME, TargetPlatform, UnpackError,
+    Digest, DigestError, FileSink, ImageContent, ImageError, ImageLimits, LayerError,
+    LimitExceeded, LinkError, REF_NAME, TargetPlatform, UnpackError,
 };
 
 #[cfg(test)]

@@ -29,7 +29,8 @@ const NOT_GIT: &str = "git is read over https only: write git:https://HOST/PATH#
 pub struct ArchiveLocation {
     /// Without user, query and fragment.
     pub(crate) url: Url,
-    /// Components of the folder that holds the catalog; none for the whole archive. `None` if it is to be found.
+    /// Components of the folder that holds the catalog; none for the whole archive. `None` if it is
+    /// to be found.
     pub(crate) folder: Option<Vec<String>>,
 }
 
@@ -54,8 +55,8 @@ pub struct GitLocation {
 }
 
 impl ArchiveLocation {
-    /// Returns the revision of the catalog in an archive. Another folder of the same archive is another catalog, and the
-    /// revision alone decides about reading it.
+    /// Returns the revision of the catalog in an archive. Another folder of the same archive is
+    /// another catalog, and the revision alone decides about reading it.
     pub(crate) fn revision(&self, archive: &Digest) -> Digest {
         match &self.folder {
             None => archive.clone(),
@@ -66,7 +67,9 @@ impl ArchiveLocation {
     /// Parses the text of a source. The error says what is wrong with it.
     pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
         let whole = (text, None);
-        let (url, folder) = text.split_once('#').map_or(whole, |(url, folder)| (url, Some(folder)));
+        let (url, folder) = text
+            .split_once('#')
+            .map_or(whole, |(url, folder)| (url, Some(folder)));
         let url = web_url(url, "it is not a URL with a host")?;
         let path = url.path().to_ascii_lowercase();
         if !SUFFIXES.iter().any(|suffix| path.ends_with(suffix)) {
@@ -80,7 +83,8 @@ impl ArchiveLocation {
 }
 
 impl GitLocation {
-    /// Returns the revision of the catalog at a commit. Another folder of the same commit is another catalog.
+    /// Returns the revision of the catalog at a commit. Another folder of the same commit is
+    /// another catalog.
     pub(crate) fn revision(&self, commit: &str) -> Digest {
         Digest::of(format!("git:{commit}:{}", self.folder.join("/")).as_bytes())
     }
@@ -117,11 +121,15 @@ impl GitLocation {
 /// Returns true for a text that starts as the URL of a web server.
 pub(crate) fn is_web_url(text: &str) -> bool {
     let scheme = text.split_once("://").map(|(scheme, _)| scheme);
-    scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http"))
+    scheme.is_some_and(|scheme| {
+        scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http")
+    })
 }
 
 fn web_url(text: &str, otherwise: &'static str) -> Result<Url, &'static str> {
-    let url = Url::parse(text).ok().filter(|url| url.has_host() && is_web_url(text));
+    let url = Url::parse(text)
+        .ok()
+        .filter(|url| url.has_host() && is_web_url(text));
     let url = url.ok_or(otherwise)?;
     if unusable(&url).is_some() || url.query().is_some() {
         // The source of a catalog is published, and each of them can be a secret.
@@ -143,7 +151,8 @@ fn components(folder: &str) -> Result<Vec<String>, &'static str> {
 
 /// Applies the rules of `git check-ref-format`, and refuses a name that starts as an option.
 fn is_reference(name: &str) -> bool {
-    let is_part = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock");
+    let is_part =
+        |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock");
     name.split('/').all(is_part)
         && !name.contains(|c: char| is_unprintable(c) || " ~^:?*[\\".contains(c))
         && !name.contains("..")
@@ -170,7 +179,9 @@ impl fmt::Display for GitLocation {
         match (self.reference.as_deref(), self.folder.as_slice()) {
             (None, []) => Ok(()),
             (Some(reference), []) => write!(f, "#{reference}"),
-            (reference, parts) => write!(f, "#{}:{}", reference.unwrap_or_default(), parts.join("/")),
+            (reference, parts) => {
+                write!(f, "#{}:{}", reference.unwrap_or_default(), parts.join("/"))
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
-//! One server that is asked: its errors name it, and hold no secret that was sent to it. The module `registry` has the requests of
-//! registries. Other servers have one URL, with credentials, retries and limits.
+//! One server that is asked: its errors name it, and hold no secret that was sent to it. The module
+//! `registry` has the requests of registries. Other servers have one URL, with credentials, retries
+//! and limits.
 //!
 //! | a server may | result |
 //! |---|---|
@@ -9,8 +10,8 @@
 //! | put text into errors | no bodies are quoted; hosts are cut and cleaned; what repeats a secret is withheld |
 
 use fetch::{
-    AttemptCount, FailedFetch, FetchError, FetchResponse, Fetcher, Login, Peer, RequestSpec, Retries, SentSecrets,
-    authority, find_login,
+    AttemptCount, FailedFetch, FetchError, FetchResponse, Fetcher, Login, Peer, RequestSpec,
+    Retries, SentSecrets, authority, find_login,
 };
 use parking_lot::Mutex;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, IF_NONE_MATCH};
@@ -26,7 +27,8 @@ pub(crate) struct AskedServer {
     pub(crate) secrets: Mutex<SentSecrets>,
 }
 
-/// The requests to a server that is not a registry for one resolve or read. Credentials are read once, and again for the next one.
+/// The requests to a server that is not a registry for one resolve or read. Credentials are read
+/// once, and again for the next one.
 pub(crate) struct WebSession<'a> {
     pub(crate) settings: &'a SourceSettings,
     pub(crate) server: AskedServer,
@@ -44,9 +46,20 @@ impl AskedServer {
         }
     }
 
-    /// Returns the credentials for a path of the server, if any are configured. No error repeats them from now on.
-    pub(crate) async fn login(&self, settings: &SourceSettings, path: &str) -> Result<Option<Login>, Error> {
-        let found = find_login(&settings.logins, &settings.auth_files, &self.place.name, path).await?;
+    /// Returns the credentials for a path of the server, if any are configured. No error repeats
+    /// them from now on.
+    pub(crate) async fn login(
+        &self,
+        settings: &SourceSettings,
+        path: &str,
+    ) -> Result<Option<Login>, Error> {
+        let found = find_login(
+            &settings.logins,
+            &settings.auth_files,
+            &self.place.name,
+            path,
+        )
+        .await?;
         if let Some(login) = &found {
             if let Some(reason) = settings.no_logins {
                 let origin = login.origin.clone();
@@ -62,8 +75,13 @@ impl AskedServer {
         Retries::new(&self.fetcher)
     }
 
-    /// Sends a request to a configured URL and follows redirects. Returns any other answer, whatever its status.
-    pub(crate) async fn follow(&self, url: Url, request: &RequestSpec) -> Result<FetchResponse, Error> {
+    /// Sends a request to a configured URL and follows redirects. Returns any other answer,
+    /// whatever its status.
+    pub(crate) async fn follow(
+        &self,
+        url: Url,
+        request: &RequestSpec,
+    ) -> Result<FetchResponse, Error> {
         let peer = Peer::of(&url, None);
         // Before anything is sent, because the request may carry a password.
         if url.scheme() == "http" && !self.fetcher.settings().allows_plain_http(&peer.host) {
@@ -77,7 +95,11 @@ impl AskedServer {
     }
 
     /// Reports a failure of the server that answered, which a redirect may have chosen.
-    pub(crate) fn failed_at(&self, response: &FetchResponse, fault: impl Into<ServerFault>) -> Error {
+    pub(crate) fn failed_at(
+        &self,
+        response: &FetchResponse,
+        fault: impl Into<ServerFault>,
+    ) -> Error {
         self.report(Some(response.peer.clone()), fault.into())
     }
 
@@ -86,7 +108,8 @@ impl AskedServer {
         fetched.map_err(|failed| self.report(Some(failed.peer), failed.error.into()))
     }
 
-    /// Reports a failure, of another server if `at` is one. Its text is cleaned of what the server chose.
+    /// Reports a failure, of another server if `at` is one. Its text is cleaned of what the server
+    /// chose.
     fn report(&self, at: Option<Peer>, fault: ServerFault) -> Error {
         let secrets = self.secrets.lock();
         let at = at.filter(|peer| peer.host != self.place.host || peer.proxy.is_some());
@@ -126,7 +149,10 @@ impl<'a> WebSession<'a> {
         let fields = settings.header_files.read(&host)?;
         for value in fields.values().filter_map(|value| value.to_str().ok()) {
             // Of `Bearer TOKEN` the token alone, which is in the whole too.
-            server.secrets.lock().add(value.rsplit(' ').next().unwrap_or(value));
+            server
+                .secrets
+                .lock()
+                .add(value.rsplit(' ').next().unwrap_or(value));
         }
         Ok(Self {
             settings,
@@ -137,7 +163,11 @@ impl<'a> WebSession<'a> {
     }
 
     /// Makes one attempt at a request. Returns a success, or a 304 if the request has a condition.
-    pub(crate) async fn send(&self, url: &Url, request: RequestSpec) -> Result<FetchResponse, Error> {
+    pub(crate) async fn send(
+        &self,
+        url: &Url,
+        request: RequestSpec,
+    ) -> Result<FetchResponse, Error> {
         let is_conditional = request.headers.contains_key(IF_NONE_MATCH);
         let request = self.authorize(request);
         let response = self.server.follow(url.clone(), &request).await?;
@@ -160,7 +190,8 @@ impl<'a> WebSession<'a> {
     /// Adds the credentials for the configured server.
     pub(crate) fn authorize(&self, request: RequestSpec) -> RequestSpec {
         let token = self.login.as_ref().and_then(Login::identity_token);
-        // With the first request: servers of private files answer 404, and not 401, to an anonymous one.
+        // With the first request: servers of private files answer 404, and not 401, to an anonymous
+        // one.
         let mut request = match (&self.login, token) {
             (None, _) => request,
             (Some(_), Some(token)) => request.with_bearer_auth(token),
@@ -175,5 +206,10 @@ impl<'a> WebSession<'a> {
 /// Returns true for HTML, which no source is made of.
 pub(crate) fn is_web_page(response: &FetchResponse) -> bool {
     let media_type = response.headers().get(CONTENT_TYPE);
-    media_type.is_some_and(|value| value.as_bytes().to_ascii_lowercase().starts_with(b"text/html"))
+    media_type.is_some_and(|value| {
+        value
+            .as_bytes()
+            .to_ascii_lowercase()
+            .starts_with(b"text/html")
+    })
 }

@@ -10,14 +10,17 @@ use crate::{DownloadSpace, RegistryRules};
 /// Settings for reading images. The default suits a public registry.
 #[derive(Clone, Debug)]
 pub struct SourceSettings {
-    /// Credential files, read again for every pull. Default: none, which means `REGISTRY_AUTH_FILE` if it is set, else
-    /// podman's `auth.json` and docker's `config.json`.
+    /// Credential files, read again for every pull. Default: none, which means `REGISTRY_AUTH_FILE`
+    /// if it is set, else podman's `auth.json` and docker's `config.json`.
     pub auth_files: Vec<PathBuf>,
-    /// Credentials in memory, asked before the files. While there are some, the default files are not read.
+    /// Credentials in memory, asked before the files. While there are some, the default files are
+    /// not read.
     pub logins: Logins,
-    /// Refuses each source for whose server and path there are credentials, and says this reason. Default: none is refused.
+    /// Refuses each source for whose server and path there are credentials, and says this reason.
+    /// Default: none is refused.
     pub no_logins: Option<&'static str>,
-    /// Header fields for web servers, by host: archives and git repositories. Registries use credential files alone. Default: none.
+    /// Header fields for web servers, by host: archives and git repositories. Registries use
+    /// credential files alone. Default: none.
     pub header_files: HeaderFiles,
     /// Mirrors of registries, and registries that must not be asked. Default: none.
     pub rules: RegistryRules,
@@ -25,14 +28,16 @@ pub struct SourceSettings {
     pub http: FetchSettings,
     /// Content of an image or a folder that is read. Default: a catalog.
     pub content: ImageContent,
-    /// Platform to choose from an index. Default: linux/amd64, because a catalog has the same files for all platforms.
+    /// Platform to choose from an index. Default: linux/amd64, because a catalog has the same files
+    /// for all platforms.
     pub platform: TargetPlatform,
-    /// Maximum time for one `resolve` or `exists`, all redirects, tokens and retries included. Default: 2 min.
+    /// Maximum time for one `resolve` or `exists`, all redirects, tokens and retries included.
+    /// Default: 2 min.
     pub resolve_timeout: Duration,
     /// Maximum time for one `read`. Default: 30 min.
     pub pull_timeout: Duration,
-    /// Maximum time that one `read` waits for the registry, all requests and layers together; the time that the sink takes
-    /// does not count. Default: none, only `pull_timeout`.
+    /// Maximum time that one `read` waits for the registry, all requests and layers together; the
+    /// time that the sink takes does not count. Default: none, only `pull_timeout`.
     pub registry_wait: Option<Duration>,
     /// Space in the folder for temporary files, for archives and copies of images. Default: 4 GiB.
     pub download_space: DownloadSpace,

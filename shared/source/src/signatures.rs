@@ -1,5 +1,5 @@
-//! Signatures that are attached to an image, or kept beside its registry (containers-registries.d(5), `lookaside`). They are not
-//! verified here, because that takes keys.
+//! Signatures that are attached to an image, or kept beside its registry
+//! (containers-registries.d(5), `lookaside`). They are not verified here, because that takes keys.
 
 use std::{io, path::PathBuf, str::FromStr};
 
@@ -32,12 +32,16 @@ pub enum Lookaside {
 pub struct LookasideError(String);
 
 impl Sources {
-    /// Returns the signatures that cosign attached to the image `digest`, under a tag derived from the digest and as
-    /// referrers. Sources other than registries have none.
+    /// Returns the signatures that cosign attached to the image `digest`, under a tag derived from
+    /// the digest and as referrers. Sources other than registries have none.
     ///
     /// # Errors
     /// Every failure except the absence of signatures.
-    pub async fn signatures(&self, source: &Source, digest: &Digest) -> Result<ImageSignatures, Error> {
+    pub async fn signatures(
+        &self,
+        source: &Source,
+        digest: &Digest,
+    ) -> Result<ImageSignatures, Error> {
         let Source::Registry { reference, .. } = source else {
             return Ok(ImageSignatures::default());
         };
@@ -51,12 +55,17 @@ impl Sources {
         Ok(found.signatures)
     }
 
-    /// Returns the tags and digests of the manifests that are attached to the image `digest`: those of cosign, and the referrers
-    /// with the tag for their list in a registry without that API. Sources other than registries have none.
+    /// Returns the tags and digests of the manifests that are attached to the image `digest`: those
+    /// of cosign, and the referrers with the tag for their list in a registry without that API.
+    /// Sources other than registries have none.
     ///
     /// # Errors
     /// Every failure except the absence of attachments.
-    pub async fn attachments(&self, source: &Source, digest: &Digest) -> Result<Vec<String>, Error> {
+    pub async fn attachments(
+        &self,
+        source: &Source,
+        digest: &Digest,
+    ) -> Result<Vec<String>, Error> {
         let Source::Registry { reference, .. } = source else {
             return Ok(Vec::new());
         };
@@ -77,15 +86,17 @@ impl Sources {
                 for entry in index.manifests {
                     found.push(entry.blob(digest)?.digest.to_string());
                 }
-                limit.check(found.len() as u64, || format!("what is attached to {digest}"))?;
+                limit.check(found.len() as u64, || {
+                    format!("what is attached to {digest}")
+                })?;
             }
             Ok::<_, Error>(found)
         };
         session.server.redacted(self.in_time(asking).await)
     }
 
-    /// Returns the simple signatures of the image `digest` (containers/image, "signature protocols"): files from
-    /// `signature-1` up to the first that does not exist.
+    /// Returns the simple signatures of the image `digest` (containers/image, "signature
+    /// protocols"): files from `signature-1` up to the first that does not exist.
     ///
     /// # Errors
     /// Every failure except a file that does not exist.
@@ -99,12 +110,18 @@ impl Sources {
             return Ok(Vec::new());
         };
         let session = self.session(reference)?;
-        let folder = format!("{}@{}={}", reference.repository(), digest.algorithm(), digest.hex());
+        let folder = format!(
+            "{}@{}={}",
+            reference.repository(),
+            digest.algorithm(),
+            digest.hex()
+        );
         self.in_time(lookaside.all(&session, &folder)).await
     }
 }
 
-/// Returns the tag of the list of referrers ("Referrers Tag Schema"). Those of cosign begin with it.
+/// Returns the tag of the list of referrers ("Referrers Tag Schema"). Those of cosign begin with
+/// it.
 fn list_tag(digest: &Digest) -> String {
     format!("{}-{}", digest.algorithm(), digest.hex())
 }
@@ -118,8 +135,9 @@ struct SignatureSearch {
 }
 
 impl SignatureSearch {
-    /// Reads the signatures under the tag of cosign, then the list of referrers (OCI Distribution Specification v1.1, "Listing
-    /// Referrers"). A registry without that API keeps the list under a tag ("Referrers Tag Schema").
+    /// Reads the signatures under the tag of cosign, then the list of referrers (OCI Distribution
+    /// Specification v1.1, "Listing Referrers"). A registry without that API keeps the list under a
+    /// tag ("Referrers Tag Schema").
     async fn search(&mut self, digest: &Digest) -> Result<(), Error> {
         let list = list_tag(digest);
         let tag = format!("{list}.sig");
@@ -141,7 +159,8 @@ impl SignatureSearch {
         Ok(())
     }
 
-    /// Reads the entries of an index that are signatures, even if the registry says that it has filtered the list.
+    /// Reads the entries of an index that are signatures, even if the registry says that it has
+    /// filtered the list.
     async fn entries(&mut self, digest: &Digest, body: &[u8]) -> Result<(), Error> {
         for entry in self.parsed(digest.as_str(), body).await?.manifests {
             self.take(digest.as_str())?;
@@ -157,7 +176,11 @@ impl SignatureSearch {
             self.take(of)?;
             let blob = layer.blob(&of)?;
             let limit = self.session.settings.limits.signature();
-            let payload = self.session.small_blob("signature", &blob, limit).await?.into();
+            let payload = self
+                .session
+                .small_blob("signature", &blob, limit)
+                .await?
+                .into();
             match layer.attached() {
                 Some(signature) => self.signatures.attached.push(AttachedSignature {
                     payload,
@@ -169,16 +192,30 @@ impl SignatureSearch {
         Ok(())
     }
 
-    /// Parses a list of signatures. Keeps one entry more than may be fetched, so that too many fail and take no memory.
+    /// Parses a list of signatures. Keeps one entry more than may be fetched, so that too many fail
+    /// and take no memory.
     async fn parsed(&self, of: &str, body: &[u8]) -> Result<SignatureManifest, Error> {
-        let left = self.session.settings.limits.signatures.saturating_sub(self.taken);
-        let kept = usize::try_from(left).unwrap_or(usize::MAX).saturating_add(1);
+        let left = self
+            .session
+            .settings
+            .limits
+            .signatures
+            .saturating_sub(self.taken);
+        let kept = usize::try_from(left)
+            .unwrap_or(usize::MAX)
+            .saturating_add(1);
         let _parsing = PARSING.lock().await;
         let SignatureManifest { layers, manifests } = parse_document(MANIFEST, &of, body)?;
         let (layers, manifests) = (layers.into_iter(), manifests.into_iter());
         Ok(SignatureManifest {
-            layers: layers.filter(ImageDescriptor::is_content).take(kept).collect(),
-            manifests: manifests.filter(ImageDescriptor::is_signature).take(kept).collect(),
+            layers: layers
+                .filter(ImageDescriptor::is_content)
+                .take(kept)
+                .collect(),
+            manifests: manifests
+                .filter(ImageDescriptor::is_signature)
+                .take(kept)
+                .collect(),
         })
     }
 
@@ -209,7 +246,10 @@ impl Lookaside {
         let limit = session.settings.limits.signatures();
         let mut found = Vec::new();
         for number in 1_u64.. {
-            let Some(signature) = self.read(session, &format!("{folder}/signature-{number}")).await? else {
+            let Some(signature) = self
+                .read(session, &format!("{folder}/signature-{number}"))
+                .await?
+            else {
                 break;
             };
             limit.check(number, || folder.to_owned())?;
@@ -230,7 +270,9 @@ impl Lookaside {
                 let limit = session.settings.limits.signature();
                 match blocking(move || read_file(&path, limit)).await {
                     Ok(bytes) => Ok(Some(bytes)),
-                    Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+                    Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                        Ok(None)
+                    }
                     Err(error) => Err(error),
                 }
             }
@@ -245,10 +287,19 @@ mod tests {
     #[test]
     fn lookaside_is_a_url_or_a_folder() {
         let parse = |text: &str| text.parse::<Lookaside>();
-        assert!(matches!(parse("https://a.io/sigstore"), Ok(Lookaside::Http(_))));
+        assert!(matches!(
+            parse("https://a.io/sigstore"),
+            Ok(Lookaside::Http(_))
+        ));
         let folder = Lookaside::Folder("/var/sigstore".into());
         assert_eq!(parse("file:///var/sigstore"), Ok(folder));
-        let refused = ["", "/var", "ftp://a.io/", "https://a.io/?x=1", "https://a:b@a.io/"];
+        let refused = [
+            "",
+            "/var",
+            "ftp://a.io/",
+            "https://a.io/?x=1",
+            "https://a:b@a.io/",
+        ];
         for text in refused {
             assert!(parse(text).is_err(), "{text}");
         }

@@ -1,7 +1,8 @@
 //! The source of a catalog.
 //!
-//! A new kind of source is a variant of [`Source`] with its prefix in `FromStr` and `Display`, a module that resolves and
-//! reads it, and an arm in each of the three methods of [`Sources`](crate::Sources).
+//! A new kind of source is a variant of [`Source`] with its prefix in `FromStr` and `Display`, a
+//! module that resolves and reads it, and an arm in each of the three methods of
+//! [`Sources`](crate::Sources).
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -78,7 +79,8 @@ impl Source {
         }
     }
 
-    /// Parses a source of a command line, where a folder needs no scheme: an image layout, or else a folder of FBC files.
+    /// Parses a source of a command line, where a folder needs no scheme: an image layout, or else
+    /// a folder of FBC files.
     ///
     /// # Errors
     /// A text that is neither a folder nor a source.
@@ -93,7 +95,8 @@ impl Source {
         }
     }
 
-    /// Returns the digest that the source is pinned to. A pinned source never changes, so it need not be polled.
+    /// Returns the digest that the source is pinned to. A pinned source never changes, so it need
+    /// not be polled.
     pub fn pinned(&self) -> Option<&Digest> {
         match self {
             Self::Registry { pinned, .. } => pinned.as_ref(),
@@ -130,7 +133,9 @@ impl FromStr for Source {
             location.map(Self::Git).map_err(refused)
         } else if is_web_url(text) {
             let refused = SourceError::location("the URL of an archive", text);
-            ArchiveLocation::parse(text).map(Self::Archive).map_err(refused)
+            ArchiveLocation::parse(text)
+                .map(Self::Archive)
+                .map_err(refused)
         } else {
             registry(text.strip_prefix("docker://").unwrap_or(text))
         }
@@ -164,17 +169,24 @@ fn layout(rest: &str, text: &str) -> Result<Source, SourceError> {
     })
 }
 
-/// Returns true for a registry on a host of this name, with a port. Such references were valid before the scheme was.
+/// Returns true for a registry on a host of this name, with a port. Such references were valid
+/// before the scheme was.
 fn is_port_of(text: &str, host: &str) -> bool {
-    let rest = text.strip_prefix(host).and_then(|rest| rest.strip_prefix(':'));
+    let rest = text
+        .strip_prefix(host)
+        .and_then(|rest| rest.strip_prefix(':'));
     let port = rest.and_then(|rest| rest.split('/').next());
     port.is_some_and(|port| port.parse::<u16>().is_ok())
 }
 
 /// Returns true for the URL of a git repository, in the forms that git and other tools have for it.
 fn is_git(text: &str) -> bool {
-    let is_scheme = |scheme: &&str| text.starts_with(*scheme) && !is_port_of(text, scheme.trim_end_matches(':'));
-    ["git:", "git+https:", "git+ssh:", "ssh:", "git@"].iter().any(is_scheme)
+    let is_scheme = |scheme: &&str| {
+        text.starts_with(*scheme) && !is_port_of(text, scheme.trim_end_matches(':'))
+    };
+    ["git:", "git+https:", "git+ssh:", "ssh:", "git@"]
+        .iter()
+        .any(is_scheme)
 }
 
 /// Returns a URL without the parts that can hold a secret.
@@ -182,14 +194,19 @@ fn without_secrets(text: &str) -> String {
     let text = text.split(['?', '#']).next().unwrap_or_default();
     match text.split_once("://") {
         // The last @, because a password may hold one too.
-        Some((scheme, rest)) => format!("{scheme}://{}", rest.rsplit_once('@').map_or(rest, |(_, rest)| rest)),
+        Some((scheme, rest)) => format!(
+            "{scheme}://{}",
+            rest.rsplit_once('@').map_or(rest, |(_, rest)| rest)
+        ),
         None => text.to_owned(),
     }
 }
 
-/// Returns true if the text after the last colon is a tag or empty. With a slash in it, it belongs to a folder.
+/// Returns true if the text after the last colon is a tag or empty. With a slash in it, it belongs
+/// to a folder.
 fn has_tag(rest: &str) -> bool {
-    rest.rsplit_once(':').is_some_and(|(_, tag)| !tag.contains('/'))
+    rest.rsplit_once(':')
+        .is_some_and(|(_, tag)| !tag.contains('/'))
 }
 
 /// Returns true for a registry on a host named `dir` or `oci`, which needs `docker://` in front.
@@ -217,7 +234,9 @@ fn registry(text: &str) -> Result<Source, SourceError> {
     }
     let image = ImageReference::as_written(text);
     let Ok(pinned) = image.digest.as_deref().map(str::parse).transpose() else {
-        return refused("has a malformed digest: write sha256:<64 hex digits in lower case>".into());
+        return refused(
+            "has a malformed digest: write sha256:<64 hex digits in lower case>".into(),
+        );
     };
     if let Some(part) = malformed_part(&image) {
         return refused(format!("is not an image reference: {part}"));
@@ -227,32 +246,45 @@ fn registry(text: &str) -> Result<Source, SourceError> {
         (Some(tag), Some(digest)) => Reference::with_tag_and_digest(host, name, tag, digest),
         (None, Some(digest)) => Reference::with_digest(host, name, digest),
         (Some(tag), None) => Reference::with_tag(host, name, tag),
-        (None, None) => return refused(format!("has neither tag nor digest: add one, such as {text}:latest")),
+        (None, None) => {
+            return refused(format!(
+                "has neither tag nor digest: add one, such as {text}:latest"
+            ));
+        }
     };
     Ok(Source::Registry { reference, pinned })
 }
 
 /// Returns the part of a reference that is malformed, except for its digest.
-// The regular expression that `oci-client` has for references takes 15 MB and 50 ms of CPU to compile, more than a whole poll of an
-// unchanged catalog.
+// The regular expression that `oci-client` has for references takes 15 MB and 50 ms of CPU to
+// compile, more than a whole poll of an unchanged catalog.
 fn malformed_part(image: &ImageReference) -> Option<&'static str> {
     let (host, name) = (image.registry.as_str(), image.repository.as_str());
-    let has_port = host.split_once(':').is_none_or(|(_, port)| port.parse::<u16>().is_ok());
+    let has_port = host
+        .split_once(':')
+        .is_none_or(|(_, port)| port.parse::<u16>().is_ok());
     if !(has_port && ImageReference::is_host(host)) {
         Some("its host is malformed")
     } else if name.len() > MAX_NAME_BYTES || !name.split('/').all(ImageReference::is_component) {
         Some("its repository may hold only lower case letters, digits and single separators")
-    } else if image.tag.as_deref().is_some_and(|tag| !ImageReference::is_tag(tag)) {
+    } else if image
+        .tag
+        .as_deref()
+        .is_some_and(|tag| !ImageReference::is_tag(tag))
+    {
         Some("its tag is malformed")
     } else {
         None
     }
 }
 
-/// Applies the special names of Docker Hub: `index.docker.io` is its old name, and official images are in `library`.
+/// Applies the special names of Docker Hub: `index.docker.io` is its old name, and official images
+/// are in `library`.
 fn docker_hub(host: &str, name: &str) -> (String, String) {
     match host {
-        "docker.io" | "index.docker.io" if !name.contains('/') => ("docker.io".to_owned(), format!("library/{name}")),
+        "docker.io" | "index.docker.io" if !name.contains('/') => {
+            ("docker.io".to_owned(), format!("library/{name}"))
+        }
         "index.docker.io" => ("docker.io".to_owned(), name.to_owned()),
         _ => (host.to_owned(), name.to_owned()),
     }
@@ -261,9 +293,14 @@ fn docker_hub(host: &str, name: &str) -> (String, String) {
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Registry { reference, .. } if is_scheme(reference.registry()) => write!(f, "docker://{reference}"),
+            Self::Registry { reference, .. } if is_scheme(reference.registry()) => {
+                write!(f, "docker://{reference}")
+            }
             Self::Registry { reference, .. } => write!(f, "{reference}"),
-            Self::OciLayout { dir, tag: Some(tag) } => write!(f, "oci:{}:{tag}", dir.display()),
+            Self::OciLayout {
+                dir,
+                tag: Some(tag),
+            } => write!(f, "oci:{}:{tag}", dir.display()),
             // A colon at the end, so that a colon in the folder's name does not start a tag.
             Self::OciLayout { dir, tag: None } if has_tag(&dir.to_string_lossy()) => {
                 write!(f, "oci:{}:", dir.display())

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use fetch::{Fetcher, Traffic};
 use model::EmptyLayers;
 use oci::{
-    BlobRef, Digest, FileSink, ImageDocument, ImageError, ImageManifest, Root, choose_platform, content_root,
-    parse_manifest,
+    BlobRef, Digest, FileSink, ImageDocument, ImageError, ImageManifest, Root, choose_platform,
+    content_root, parse_manifest,
 };
 use tokio::sync::Mutex;
 use tracing::Instrument;
@@ -25,11 +25,12 @@ use crate::{Error, Source, SourceSettings};
 /// Maximum depth of nested indexes. One is usual, and `docker buildx` makes two.
 const MAX_INDEXES: usize = 3;
 
-/// Held while a manifest or an index is parsed and what is needed of it is kept. A hostile one takes 20 times its size in memory,
-/// so only one of them is parsed at a time in a process.
+/// Held while a manifest or an index is parsed and what is needed of it is kept. A hostile one
+/// takes 20 times its size in memory, so only one of them is parsed at a time in a process.
 pub(crate) static PARSING: Mutex<()> = Mutex::const_new(());
 
-/// Reads catalogs from their sources. Clones share connections and tokens, so a process needs only one.
+/// Reads catalogs from their sources. Clones share connections and tokens, so a process needs only
+/// one.
 #[derive(Clone)]
 pub struct Sources {
     pub(crate) fetcher: Fetcher,
@@ -43,7 +44,8 @@ pub struct Sources {
 /// The cost of reading one image.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Pull {
-    /// Bytes of manifests, config and layers received over the network, and requests sent, those for tokens included.
+    /// Bytes of manifests, config and layers received over the network, and requests sent, those
+    /// for tokens included.
     pub traffic: Traffic,
     /// Layers that were read to their end.
     pub layers_fetched: usize,
@@ -78,7 +80,8 @@ impl Sources {
         })
     }
 
-    /// Trusts these CA bundles from now on, in place of those of the settings. Clones and copies do so too.
+    /// Trusts these CA bundles from now on, in place of those of the settings. Clones and copies do
+    /// so too.
     ///
     /// # Errors
     /// CA files that cannot be used. Then nothing has changed.
@@ -93,10 +96,10 @@ impl Sources {
         self
     }
 
-    /// Returns the digest that the source has now: of the top-level manifest or index, of an archive, of
-    /// a commit of git with its folder, or of a folder's files.
-    /// Sends one HEAD for a tag, two small requests for a branch, and nothing for a pinned digest. Downloads an archive unless it is known and unchanged.
-    /// [`Self::read`] verifies the digest.
+    /// Returns the digest that the source has now: of the top-level manifest or index, of an
+    /// archive, of a commit of git with its folder, or of a folder's files. Sends one HEAD for a
+    /// tag, two small requests for a branch, and nothing for a pinned digest. Downloads an archive
+    /// unless it is known and unchanged. [`Self::read`] verifies the digest.
     ///
     /// # Errors
     /// A source that cannot be read, and [`Error::Timeout`].
@@ -106,7 +109,10 @@ impl Sources {
         }
         let resolving = async {
             match source {
-                Source::Registry { reference, .. } => self.in_time(Box::pin(self.resolve_image(reference, None))).await,
+                Source::Registry { reference, .. } => {
+                    self.in_time(Box::pin(self.resolve_image(reference, None)))
+                        .await
+                }
                 Source::OciLayout { dir, tag } => self.layout(dir).resolve(tag.as_deref()).await,
                 Source::Archive(location) => {
                     // On the heap, so that polls of images do not carry this state.
@@ -125,15 +131,16 @@ impl Sources {
         resolving.instrument(span).await
     }
 
-    /// Returns true if the source exists. Sends the requests of [`Self::resolve`] for an image in a registry, also for a
-    /// pinned digest, for which that sends none.
+    /// Returns true if the source exists. Sends the requests of [`Self::resolve`] for an image in a
+    /// registry, also for a pinned digest, for which that sends none.
     ///
     /// # Errors
     /// A registry that refuses to answer is an error and does not count as absent.
     pub async fn exists(&self, source: &Source) -> Result<bool, Error> {
         let resolved = match source {
             Source::Registry { reference, pinned } => {
-                self.in_time(self.resolve_image(reference, pinned.as_ref())).await
+                self.in_time(self.resolve_image(reference, pinned.as_ref()))
+                    .await
             }
             Source::Archive(_) | Source::Git(_) | Source::OciLayout { .. } | Source::Dir(_) => {
                 self.resolve(source).await
@@ -142,11 +149,12 @@ impl Sources {
         Ok(if_found(resolved)?.is_some())
     }
 
-    /// Reads the image `digest` and passes each FBC file to `sink` once. Layers in `empty` are not fetched.
+    /// Reads the image `digest` and passes each FBC file to `sink` once. Layers in `empty` are not
+    /// fetched.
     ///
     /// # Errors
-    /// After an error the sink is gone, and the caller must drop everything that it has produced: some of it may come
-    /// from bytes that were never verified.
+    /// After an error the sink is gone, and the caller must drop everything that it has produced:
+    /// some of it may come from bytes that were never verified.
     pub async fn read<S: FileSink + 'static>(
         &self,
         source: &Source,
@@ -158,10 +166,15 @@ impl Sources {
             let blobs = match source {
                 Source::Registry { reference, .. } => self.registry_with(reference, digest).await?,
                 Source::OciLayout { dir, .. } => BlobSource::Layout(self.layout(dir)),
-                Source::Archive(location) => return Box::pin(self.read_archive(location, digest, sink)).await,
-                Source::Git(location) => return Box::pin(self.read_git(location, digest, sink)).await,
+                Source::Archive(location) => {
+                    return Box::pin(self.read_archive(location, digest, sink)).await;
+                }
+                Source::Git(location) => {
+                    return Box::pin(self.read_git(location, digest, sink)).await;
+                }
                 Source::Dir(path) => {
-                    let (path, digest, settings) = (path.clone(), digest.clone(), Arc::clone(&self.settings));
+                    let (path, digest, settings) =
+                        (path.clone(), digest.clone(), Arc::clone(&self.settings));
                     return blocking(move || dir::read(&path, &digest, &settings, sink)).await;
                 }
             };
@@ -171,11 +184,16 @@ impl Sources {
         within(self.settings.pull_timeout, reading).await
     }
 
-    /// Returns the manifest that [`Self::read`] chooses for the platform if `digest` is an index in a registry.
+    /// Returns the manifest that [`Self::read`] chooses for the platform if `digest` is an index in
+    /// a registry.
     ///
     /// # Errors
     /// A manifest that cannot be read, and an index without the platform.
-    pub async fn of_platform(&self, source: &Source, digest: &Digest) -> Result<Option<Digest>, Error> {
+    pub async fn of_platform(
+        &self,
+        source: &Source,
+        digest: &Digest,
+    ) -> Result<Option<Digest>, Error> {
         let Source::Registry { reference, .. } = source else {
             return Ok(None);
         };
@@ -185,8 +203,12 @@ impl Sources {
         Ok(Some(chosen).filter(|chosen| chosen != digest))
     }
 
-    /// Limits the time of one question. Each request has limits of its own, but redirects, tokens and retries add up.
-    pub(crate) async fn in_time<T>(&self, asking: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    /// Limits the time of one question. Each request has limits of its own, but redirects, tokens
+    /// and retries add up.
+    pub(crate) async fn in_time<T>(
+        &self,
+        asking: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
         within(self.settings.resolve_timeout, asking).await
     }
 
@@ -201,24 +223,44 @@ impl Sources {
         let config = blobs.config(&image.config).await?;
         let root = self.root(&image, &config)?;
         let (path, folders) = (root.path(), root.folders());
-        let (sink, mut pull) = layers::read(blobs, &image, root, empty.below(&path), sink, &self.settings).await?;
+        let (sink, mut pull) = layers::read(
+            blobs,
+            &image,
+            root,
+            empty.below(&path),
+            sink,
+            &self.settings,
+        )
+        .await?;
         pull.traffic = blobs.traffic();
         (pull.folders, pull.empty_layers.root) = (folders, path);
         Ok((sink, pull))
     }
 
     pub(crate) fn root(&self, image: &ImageManifest, config: &[u8]) -> Result<Root, Error> {
-        let SourceSettings { content, limits, .. } = &*self.settings;
-        Ok(content_root(*content, &image.config.digest, config, limits)?)
+        let SourceSettings {
+            content, limits, ..
+        } = &*self.settings;
+        Ok(content_root(
+            *content,
+            &image.config.digest,
+            config,
+            limits,
+        )?)
     }
 
     /// Follows indexes down to the image for the platform.
-    pub(crate) async fn image(&self, blobs: &BlobSource, digest: &Digest) -> Result<PlatformImage, Error> {
+    pub(crate) async fn image(
+        &self,
+        blobs: &BlobSource,
+        digest: &Digest,
+    ) -> Result<PlatformImage, Error> {
         let (mut digest, mut declared) = (digest.clone(), None::<BlobRef>);
         let mut documents = Vec::new();
         for _ in 0..=MAX_INDEXES {
             let body = blobs.manifest(&digest).await?;
-            // The digest fits already. A wrong size is refused all the same, because container engines refuse it.
+            // The digest fits already. A wrong size is refused all the same, because container
+            // engines refuse it.
             let actual = body.len() as u64;
             if let Some(declared) = declared.filter(|declared| declared.size != actual) {
                 return Err(wrong_size("manifest", &declared, actual));

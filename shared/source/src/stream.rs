@@ -14,7 +14,8 @@ use work::Budget;
 
 use crate::Error;
 
-/// Chunks between a fetch and its scan or file. A few keep both busy; each may have some hundred KiB.
+/// Chunks between a fetch and its scan or file. A few keep both busy; each may have some hundred
+/// KiB.
 pub(crate) const CHUNKS_AHEAD: usize = 4;
 
 /// Runs `read` on a blocking thread. It ends by itself, as what reads a file or a channel does.
@@ -34,8 +35,13 @@ pub(crate) async fn bounded<T: Send + 'static, E: Into<Error> + Send + 'static>(
 }
 
 /// Waits for an answer, for at most `limit`.
-pub(crate) async fn within<T>(limit: Duration, asking: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-    timeout(limit, asking).await.map_err(|_| Error::Timeout(limit))?
+pub(crate) async fn within<T>(
+    limit: Duration,
+    asking: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    timeout(limit, asking)
+        .await
+        .map_err(|_| Error::Timeout(limit))?
 }
 
 /// Writes the chunks that `fetch` sends to a file, whose path errors name.
@@ -57,8 +63,8 @@ pub(crate) async fn write_chunks<T, F: Future<Output = Result<T, Error>>>(
     fetched
 }
 
-/// Returns the chunks of a fetch as one stream for a blocking thread. It ends where the fetch ends; the fetch reports its failure.
-/// Call it within the runtime.
+/// Returns the chunks of a fetch as one stream for a blocking thread. It ends where the fetch ends;
+/// the fetch reports its failure. Call it within the runtime.
 pub(crate) fn reader_of(mut chunks: Receiver<Bytes>) -> impl BufRead + Send {
     let chunks = stream::poll_fn(move |context| chunks.poll_recv(context));
     SyncIoBridge::new(StreamReader::new(chunks.map(Ok::<_, io::Error>)))

@@ -1,9 +1,11 @@
-//! The files of a tar archive that stands alone: an archive on a server, or the one that git makes of a commit.
+//! The files of a tar archive that stands alone: an archive on a server, or the one that git makes
+//! of a commit.
 
 use std::{io::BufRead, sync::Arc};
 
 use oci::{
-    BlobRef, FileSink, ImageLimits, LayerError, LayerScan, LimitExceeded, OverlayState, Root, UnpackBudget, UnpackError,
+    BlobRef, FileSink, ImageLimits, LayerError, LayerScan, LimitExceeded, OverlayState, Root,
+    UnpackBudget, UnpackError,
 };
 
 use work::Budget;
@@ -29,7 +31,9 @@ pub enum TreeFault {
     #[error("has an entry of the name {0}, which git does not allow")]
     Name(String),
     /// A submodule of git, whose files are in another repository.
-    #[error("has the submodule {0}, which cannot be read: move it out of the folder of the catalog")]
+    #[error(
+        "has the submodule {0}, which cannot be read: move it out of the folder of the catalog"
+    )]
     Submodule(String),
     /// A commit that git has fetched and cannot read, or that lacks the folder. Cleaned for logs.
     #[error("git cannot read the commit: {0}")]
@@ -44,18 +48,23 @@ pub enum TreeFault {
     )]
     NoGit,
     /// A server that does not speak git's protocol at the URL.
-    #[error("it does not answer as a git repository: check the URL; some servers need .git at its end")]
+    #[error(
+        "it does not answer as a git repository: check the URL; some servers need .git at its end"
+    )]
     NotGit,
     /// A redirect of a git repository to another server.
     #[error("its server redirects to {0}: write the URL there")]
     Redirected(String),
     /// No branch or tag of the name.
-    #[error("has no branch or tag {0}: `git ls-remote` lists them. A commit is named by all 40 digits of its hash")]
+    #[error(
+        "has no branch or tag {0}: `git ls-remote` lists them. A commit is named by all 40 digits of its hash"
+    )]
     NoRef(String),
 }
 
 impl TreeFault {
-    /// Returns true if the same revision would fail again. The answers of a server may be others the next time.
+    /// Returns true if the same revision would fail again. The answers of a server may be others
+    /// the next time.
     pub const fn is_of_content(&self) -> bool {
         matches!(
             self,
@@ -91,15 +100,24 @@ impl TreeArchive {
     /// Returns the one folder that holds all entries, or the top if there is more than that.
     pub(crate) fn common_folder(&self, archive: &mut impl BufRead) -> Result<Root, Error> {
         let all = self.scan(Root::plain(Vec::new()));
-        let common = all.common_folder(archive).map_err(|error| self.failed(error))?;
+        let common = all
+            .common_folder(archive)
+            .map_err(|error| self.failed(error))?;
         Ok(Root::plain(common.into_iter().collect()))
     }
 
     /// Passes the files below `root` to `sink`.
-    pub(crate) fn unpack<S: FileSink>(&self, archive: &mut impl BufRead, root: Root, sink: S) -> Result<S, Error> {
+    pub(crate) fn unpack<S: FileSink>(
+        &self,
+        archive: &mut impl BufRead,
+        root: Root,
+        sink: S,
+    ) -> Result<S, Error> {
         let scan = self.scan(root);
         let mut fresh = Some(OverlayState::new(sink));
-        let scanned = scan.run(archive, || fresh.take()).map_err(|error| self.failed(error))?;
+        let scanned = scan
+            .run(archive, || fresh.take())
+            .map_err(|error| self.failed(error))?;
         // The state is still here if no entry was below the folder.
         let state = scanned.or(fresh).ok_or(UnpackError::Abandoned)?;
         let checked = state.check_root(&scan.root, TreeFault::NoFolder, TreeFault::NotFolder);

@@ -7,8 +7,8 @@ use tokio::{sync::mpsc, task::JoinHandle};
 
 use crate::{Staged, StoreError};
 
-/// Size of the pieces that a writer passes on, in bytes. The encoders write a few hundred bytes at a time, and each piece
-/// costs a wake-up of the task that stages it.
+/// Size of the pieces that a writer passes on, in bytes. The encoders write a few hundred bytes at
+/// a time, and each piece costs a wake-up of the task that stages it.
 const PIECE: usize = 256 << 10;
 
 /// Blocking end of a staged object, for the threads that compress.
@@ -20,7 +20,8 @@ pub struct PieceSender(mpsc::Sender<Bytes>);
 /// Task that stages what a [`StagedWriter`] writes.
 pub type Staging = JoinHandle<Result<Box<dyn Staged>, StoreError>>;
 
-/// Connects a blocking writer with a staged object. Once the writer is dropped, the task returns the object, ready to commit.
+/// Connects a blocking writer with a staged object. Once the writer is dropped, the task returns
+/// the object, ready to commit.
 pub fn bridge(mut staged: Box<dyn Staged>) -> (StagedWriter, Staging) {
     // Two pieces: one is compressed while the one before is sent.
     let (pieces, mut received) = mpsc::channel::<Bytes>(2);
@@ -30,7 +31,10 @@ pub fn bridge(mut staged: Box<dyn Staged>) -> (StagedWriter, Staging) {
         }
         Ok(staged)
     });
-    (BufWriter::with_capacity(PIECE, PieceSender(pieces)), staging)
+    (
+        BufWriter::with_capacity(PIECE, PieceSender(pieces)),
+        staging,
+    )
 }
 
 impl Write for PieceSender {

@@ -29,8 +29,8 @@ pub enum StoreError {
     /// The store has no object under this key, a path.
     #[error("the store has no {0}")]
     NotFound(String),
-    /// The condition of a put did not hold, because another writer was faster. Read again before you write again. Holds the key of
-    /// the object, as a path.
+    /// The condition of a put did not hold, because another writer was faster. Read again before
+    /// you write again. Holds the key of the object, as a path.
     #[error("{0} was changed by another writer in the meantime")]
     Conflict(String),
     /// The object does not have the requested range.

@@ -5,10 +5,12 @@ use bytes::{Bytes, BytesMut};
 use futures_util::{TryStreamExt as _, stream::BoxStream};
 use model::{Document, DocumentError, Key, Sha256};
 
-use crate::{Condition, Fetched, Get, Object, ObjectInfo, Operation, ReadStore, Store, StoreError, Version};
+use crate::{
+    Condition, Fetched, Get, Object, ObjectInfo, Operation, ReadStore, Store, StoreError, Version,
+};
 
-/// Maximum size of a document that is read into memory, in bytes. It is far above a snapshot of 100,000 packages and far
-/// below the memory of the smallest Lambda.
+/// Maximum size of a document that is read into memory, in bytes. It is far above a snapshot of
+/// 100,000 packages and far below the memory of the smallest Lambda.
 pub const DOCUMENT_MAX: u64 = 32 << 20;
 
 /// Failure to read a whole object or document.
@@ -51,7 +53,8 @@ impl ReadError {
         matches!(self, Self::Store(error) if error.is_not_found())
     }
 
-    /// True if the object is there and is not what it should be. A store that cannot be asked is not damage.
+    /// True if the object is there and is not what it should be. A store that cannot be asked is
+    /// not damage.
     pub const fn is_damage(&self) -> bool {
         !matches!(self, Self::Store(_))
     }
@@ -76,7 +79,16 @@ pub trait StoreExt: ReadStore {
     /// # Errors
     /// As [`ReadStore::get`].
     async fn open(&self, key: &Key, range: Option<Range<u64>>) -> Result<Object, StoreError> {
-        match self.get(key, Get { range, unless: None }).await? {
+        match self
+            .get(
+                key,
+                Get {
+                    range,
+                    unless: None,
+                },
+            )
+            .await?
+        {
             Fetched::Object(object) => Ok(object),
             Fetched::NotModified => {
                 let reason = "the store answered a condition that was not asked";
@@ -101,11 +113,15 @@ pub trait StoreExt: ReadStore {
         Ok((collect(body, info.size).await?, info))
     }
 
-    /// Reads a document, and the version that [`Condition::Replace`] needs. Returns `None` if there is none yet.
+    /// Reads a document, and the version that [`Condition::Replace`] needs. Returns `None` if there
+    /// is none yet.
     ///
     /// # Errors
     /// As [`StoreExt::read_all`] with [`DOCUMENT_MAX`], and [`ReadError::Document`].
-    async fn read_document<T: Document>(&self, key: &Key) -> Result<Option<(T, Version)>, ReadError> {
+    async fn read_document<T: Document>(
+        &self,
+        key: &Key,
+    ) -> Result<Option<(T, Version)>, ReadError> {
         let Some((bytes, info)) = optional(self.read_all(key, DOCUMENT_MAX).await)? else {
             return Ok(None);
         };
@@ -116,8 +132,8 @@ pub trait StoreExt: ReadStore {
         Ok(Some((document, info.version)))
     }
 
-    /// Writes a document in its canonical form if its object still has the version `before`, or if there is still none. Returns
-    /// the new version; `None` if another writer was faster.
+    /// Writes a document in its canonical form if its object still has the version `before`, or if
+    /// there is still none. Returns the new version; `None` if another writer was faster.
     ///
     /// # Errors
     /// As [`Store::put`], a conflict excepted.
@@ -140,12 +156,15 @@ pub trait StoreExt: ReadStore {
 
 impl<S: ReadStore + ?Sized> StoreExt for S {}
 
-/// Joins the chunks of a body of about `expected` bytes. A small object comes as one chunk, which is passed on without a copy. A
-/// store that sends more than it announced is not read on.
+/// Joins the chunks of a body of about `expected` bytes. A small object comes as one chunk, which
+/// is passed on without a copy. A store that sends more than it announced is not read on.
 ///
 /// # Errors
 /// Those of the body.
-pub async fn collect<E>(mut body: BoxStream<'static, Result<Bytes, E>>, expected: u64) -> Result<Bytes, E> {
+pub async fn collect<E>(
+    mut body: BoxStream<'static, Result<Bytes, E>>,
+    expected: u64,
+) -> Result<Bytes, E> {
     let Some(first) = body.try_next().await? else {
         return Ok(Bytes::new());
     };

@@ -1,4 +1,5 @@
-//! The one answer to "is this the object that is meant": the sha256 of the stored bytes, compared with the key.
+//! The one answer to "is this the object that is meant": the sha256 of the stored bytes, compared
+//! with the key.
 
 use bytes::Bytes;
 use futures_util::{TryStreamExt as _, stream::BoxStream};
@@ -6,7 +7,8 @@ use model::{Hasher, ObjectDigest, ObjectRef, Sha256, StoredDocument};
 
 use crate::{Condition, ReadError, Store, StoreError, StoreExt, optional};
 
-/// Number of times that a put starts again because the object vanished between a conflict and the look at it.
+/// Number of times that a put starts again because the object vanished between a conflict and the
+/// look at it.
 const PUT_ATTEMPTS: u32 = 3;
 
 /// State of an immutable object in a store.
@@ -20,11 +22,16 @@ pub enum ObjectState {
     Missing,
 }
 
-/// Reads an object to its end, and compares the hash of its bytes with its key. Memory is one chunk.
+/// Reads an object to its end, and compares the hash of its bytes with its key. Memory is one
+/// chunk.
 ///
 /// # Errors
-/// As [`ReadStore::get`](crate::ReadStore::get). An object that is missing or damaged is not an error.
-pub async fn check_object(store: &dyn Store, object: &ObjectRef) -> Result<ObjectState, StoreError> {
+/// As [`ReadStore::get`](crate::ReadStore::get). An object that is missing or damaged is not an
+/// error.
+pub async fn check_object(
+    store: &dyn Store,
+    object: &ObjectRef,
+) -> Result<ObjectState, StoreError> {
     let body = match store.open(&object.key(), None).await {
         Err(error) if error.is_not_found() => return Ok(ObjectState::Missing),
         found => found?.body,
@@ -35,15 +42,21 @@ pub async fn check_object(store: &dyn Store, object: &ObjectRef) -> Result<Objec
     })
 }
 
-/// Puts an immutable object, whose bytes must hash to its key. One that is there already is hashed, and overwritten if it is damaged:
-/// the right bytes may always be written again. Returns the state in which it was before, `Intact` if nothing was written.
+/// Puts an immutable object, whose bytes must hash to its key. One that is there already is hashed,
+/// and overwritten if it is damaged: the right bytes may always be written again. Returns the state
+/// in which it was before, `Intact` if nothing was written.
 ///
 /// # Errors
 /// As [`Store::put`] and [`check_object`].
-pub async fn put_object(store: &dyn Store, object: &ObjectRef, bytes: Bytes) -> Result<ObjectState, StoreError> {
+pub async fn put_object(
+    store: &dyn Store,
+    object: &ObjectRef,
+    bytes: Bytes,
+) -> Result<ObjectState, StoreError> {
     let key = object.key();
     for _ in 0..PUT_ATTEMPTS {
-        // Create-only first: for a new object, the usual case, it saves the request that would look for it.
+        // Create-only first: for a new object, the usual case, it saves the request that would look
+        // for it.
         match store.put(&key, bytes.clone(), Condition::CreateOnly).await {
             Ok(_) => return Ok(ObjectState::Missing),
             Err(error) if error.is_conflict() => {}
@@ -92,15 +105,22 @@ pub async fn read_object(store: &dyn Store, object: &ObjectRef) -> Result<Bytes,
 ///
 /// # Errors
 /// [`ReadError`] if the store fails, or if the document is damaged.
-pub async fn find_stored<T: StoredDocument>(store: &dyn Store, stored: &ObjectDigest) -> Result<Option<T>, ReadError> {
+pub async fn find_stored<T: StoredDocument>(
+    store: &dyn Store,
+    stored: &ObjectDigest,
+) -> Result<Option<T>, ReadError> {
     optional(read_stored(store, stored).await)
 }
 
-/// Reads a document as [`read_stored`] does. Returns `None` if it is missing or damaged, which is logged.
+/// Reads a document as [`read_stored`] does. Returns `None` if it is missing or damaged, which is
+/// logged.
 ///
 /// # Errors
 /// [`ReadError::Store`] if the store fails.
-pub async fn read_usable<T: StoredDocument>(store: &dyn Store, stored: &ObjectDigest) -> Result<Option<T>, ReadError> {
+pub async fn read_usable<T: StoredDocument>(
+    store: &dyn Store,
+    stored: &ObjectDigest,
+) -> Result<Option<T>, ReadError> {
     match read_stored(store, stored).await {
         Err(error) if error.is_not_found() || error.is_damage() => {
             let key = stored.with_kind(T::KIND).key();
@@ -115,7 +135,10 @@ pub async fn read_usable<T: StoredDocument>(store: &dyn Store, stored: &ObjectDi
 ///
 /// # Errors
 /// As [`read_object`], and [`ReadError::Document`] if the bytes are not that document.
-pub async fn read_stored<T: StoredDocument>(store: &dyn Store, stored: &ObjectDigest) -> Result<T, ReadError> {
+pub async fn read_stored<T: StoredDocument>(
+    store: &dyn Store,
+    stored: &ObjectDigest,
+) -> Result<T, ReadError> {
     let object = stored.with_kind(T::KIND);
     let bytes = read_object(store, &object).await?;
     T::from_stored(&bytes).map_err(|source| ReadError::Document {

@@ -18,6 +18,11 @@ pub use error::{Operation, StoreError};
 pub use ext::{DOCUMENT_MAX, ReadError, StoreExt, collect, optional};
 #[cfg(not(target_arch = "wasm32"))]
 pub use folder::{FolderStore, file_chunks};
-pub use integrity::{ObjectState, check_object, find_stored, put_object, read_object, read_stored, read_usable};
+pub use integrity::{
+    ObjectState, check_object, find_stored, put_object, read_object, read_stored, read_usable,
+};
 pub use location::{S3Location, StorePlace, StorePlaceError};
-pub use store::{Body, Condition, Fetched, Get, Listed, Object, ObjectInfo, ReadStore, Staged, Stat, Store, Version};
+pub use store::{
+    Body, Condition, Fetched, Get, Listed, Object, ObjectInfo, ReadStore, Staged, Stat, Store,
+    Version,
+};

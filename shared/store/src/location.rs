@@ -1,4 +1,5 @@
-//! Locations in S3 as text. Parsed also by programs without the SDK, which refuse them with a reason.
+//! Locations in S3 as text. Parsed also by programs without the SDK, which refuse them with a
+//! reason.
 
 use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
@@ -25,7 +26,8 @@ impl S3Location {
         format!("{}{path}", self.prefix)
     }
 
-    /// Returns the path of the key for the name of an object in S3. Returns `None` outside of the prefix.
+    /// Returns the path of the key for the name of an object in S3. Returns `None` outside of the
+    /// prefix.
     pub(crate) fn path<'a>(&self, name: &'a str) -> Option<&'a str> {
         name.strip_prefix(&self.prefix)
     }
@@ -36,7 +38,9 @@ impl FromStr for S3Location {
 
     fn from_str(text: &str) -> Result<Self, StorePlaceError> {
         let Some(rest) = text.strip_prefix(SCHEME) else {
-            return Err(StorePlaceError(format!("{text:?} does not start with s3://")));
+            return Err(StorePlaceError(format!(
+                "{text:?} does not start with s3://"
+            )));
         };
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         let mut prefix = prefix.strip_suffix('/').unwrap_or(prefix).to_owned();
@@ -68,8 +72,8 @@ impl fmt::Display for S3Location {
     }
 }
 
-/// True for a valid bucket name, by the rules that hold everywhere (Amazon S3 User Guide, "General purpose bucket naming
-/// rules").
+/// True for a valid bucket name, by the rules that hold everywhere (Amazon S3 User Guide, "General
+/// purpose bucket naming rules").
 fn is_bucket(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let is_label = |label: &str| !label.is_empty() && label.bytes().all(is_plain);
@@ -77,7 +81,8 @@ fn is_bucket(name: &str) -> bool {
     (3..=63).contains(&name.len()) && !has_hyphen_at_end && name.split('.').all(is_label)
 }
 
-/// True for a part of a prefix that survives in a URL path. Clients resolve `.` and `..` there, and decode `%`.
+/// True for a part of a prefix that survives in a URL path. Clients resolve `.` and `..` there, and
+/// decode `%`.
 fn is_part(part: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'?' | b'#' | b'%' | b'\\');
     !matches!(part, "" | "." | "..") && part.bytes().all(plain)
@@ -117,9 +122,11 @@ impl StorePlace {
     /// Returns the time for which a server uses a pointer without asking the store again.
     pub fn freshness(&self) -> Duration {
         match self {
-            // No reader notices it, and a burst of requests does not read and hash the file for each of them.
+            // No reader notices it, and a burst of requests does not read and hash the file for
+            // each of them.
             Self::Folder(_) => Duration::from_millis(1),
-            // Too short to be noticed as stale, and long enough that a burst of readers costs one request.
+            // Too short to be noticed as stale, and long enough that a burst of readers costs one
+            // request.
             Self::S3(_) => Duration::from_secs(1),
         }
     }
@@ -147,7 +154,10 @@ mod tests {
             ("s3://b0b/a/b=c/", "b0b", "a/b=c/", "s3://b0b/a/b=c"),
         ] {
             let place: S3Location = text.parse().unwrap();
-            assert_eq!((place.bucket.as_str(), place.prefix.as_str()), (bucket, prefix));
+            assert_eq!(
+                (place.bucket.as_str(), place.prefix.as_str()),
+                (bucket, prefix)
+            );
             assert_eq!(place.to_string(), shown);
         }
     }
@@ -158,11 +168,26 @@ mod tests {
         for text in ["", "/data", "S3://bucket", "https://bucket"] {
             assert_eq!(refused(text), format!("{text:?} does not start with s3://"));
         }
-        for bucket in ["", "ab", "-ab", "ab-", "aB0", "a_b", "a..b", "user@b", &"a".repeat(64)] {
+        for bucket in [
+            "",
+            "ab",
+            "-ab",
+            "ab-",
+            "aB0",
+            "a_b",
+            "a..b",
+            "user@b",
+            &"a".repeat(64),
+        ] {
             let error = refused(&format!("s3://{bucket}/p"));
-            assert!(error.starts_with(&format!("{bucket:?} is no bucket name")), "{error}");
+            assert!(
+                error.starts_with(&format!("{bucket:?} is no bucket name")),
+                "{error}"
+            );
         }
-        for prefix in ["/a", "a//b", "a//", ".", "a/../b", "a b", "ä", "a?b", "a#b", "a%2f"] {
+        for prefix in [
+            "/a", "a//b", "a//", ".", "a/../b", "a b", "ä", "a?b", "a#b", "a%2f",
+        ] {
             let error = refused(&format!("s3://bucket/{prefix}"));
             assert!(error.contains("is no prefix"), "{prefix}: {error}");
         }
@@ -188,7 +213,12 @@ mod tests {
         assert_eq!(parse("./s3"), Ok(StorePlace::Folder("./s3".into())));
         assert_eq!(parse("s3:/x"), Ok(StorePlace::Folder("s3:/x".into())));
         assert_eq!(parse("s3://bucket/a").unwrap().to_string(), "s3://bucket/a");
-        assert!(parse("s3://").unwrap_err().to_string().contains("is no bucket name"));
+        assert!(
+            parse("s3://")
+                .unwrap_err()
+                .to_string()
+                .contains("is no bucket name")
+        );
         assert!(parse("").unwrap_err().to_string().contains("has no name"));
     }
 }

@@ -9,8 +9,8 @@ use model::Key;
 
 use crate::StoreError;
 
-/// Opaque name of one state of an object, for compare-and-swap and conditional reads. On S3 it is the ETag.
-/// Two states of one key with different bytes never share a version.
+/// Opaque name of one state of an object, for compare-and-swap and conditional reads. On S3 it is
+/// the ETag. Two states of one key with different bytes never share a version.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Version(pub String);
 
@@ -41,7 +41,8 @@ pub struct Object {
 pub struct Stat {
     /// Store's own time of the answer. S3: `Date`. Folder: modification time of a fresh file.
     pub date: SystemTime,
-    /// Object under the key; `None` if there is none. Such an answer has a date, too: a first publication needs one.
+    /// Object under the key; `None` if there is none. Such an answer has a date, too: a first
+    /// publication needs one.
     pub object: Option<ObjectInfo>,
 }
 
@@ -56,21 +57,25 @@ impl Stat {
 /// Options of [`ReadStore::get`]. The default reads the whole object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Get {
-    /// Reads these bytes only, at least one. The end is cut to the size of the object; a start at or beyond the size is an error.
+    /// Reads these bytes only, at least one. The end is cut to the size of the object; a start at
+    /// or beyond the size is an error.
     pub range: Option<Range<u64>>,
     /// Answers [`Fetched::NotModified`] if the object still has this version.
     pub unless: Option<Version>,
 }
 
 impl Get {
-    /// Cuts the requested range to an object of `size` bytes. Without a range, returns that of the whole object.
+    /// Cuts the requested range to an object of `size` bytes. Without a range, returns that of the
+    /// whole object.
     ///
     /// # Errors
     /// [`StoreError::RangeNotSatisfiable`] if the range starts at or beyond the size.
     pub fn resolve(&self, size: u64, key: &dyn Display) -> Result<Range<u64>, StoreError> {
         match &self.range {
             None => Ok(0..size),
-            Some(range) if range.start < size => Ok(range.start..range.end.clamp(range.start, size)),
+            Some(range) if range.start < size => {
+                Ok(range.start..range.end.clamp(range.start, size))
+            }
             Some(_) => Err(StoreError::range_not_satisfiable(key, size)),
         }
     }
@@ -112,10 +117,12 @@ pub trait ReadStore: Debug + Send + Sync + 'static {
     /// Reads an object.
     ///
     /// # Errors
-    /// [`StoreError::NotFound`] without such an object, [`StoreError::RangeNotSatisfiable`], [`StoreError::Failed`].
+    /// [`StoreError::NotFound`] without such an object, [`StoreError::RangeNotSatisfiable`],
+    /// [`StoreError::Failed`].
     async fn get(&self, key: &Key, get: Get) -> Result<Fetched, StoreError>;
 
-    /// Returns the facts about an object without reading its bytes; `None` if there is no such object.
+    /// Returns the facts about an object without reading its bytes; `None` if there is no such
+    /// object.
     ///
     /// # Errors
     /// [`StoreError::Failed`].
@@ -125,20 +132,26 @@ pub trait ReadStore: Debug + Send + Sync + 'static {
 /// Store of objects under keys. One conformance suite runs on every implementation.
 #[async_trait]
 pub trait Store: ReadStore {
-    /// Looks at a key and at the store's own clock in one answer. It is not for hot paths: a folder writes a file to
-    /// learn the time.
+    /// Looks at a key and at the store's own clock in one answer. It is not for hot paths: a folder
+    /// writes a file to learn the time.
     ///
     /// # Errors
-    /// [`StoreError::Failed`], also for a folder that was opened for reading only. A missing object is no error.
+    /// [`StoreError::Failed`], also for a folder that was opened for reading only. A missing object
+    /// is no error.
     async fn stat(&self, key: &Key) -> Result<Stat, StoreError>;
 
-    /// Writes a whole object at once. Others see all of it or nothing of it. The bytes of an immutable object must have the
-    /// hash that its key names; a bucket refuses others.
+    /// Writes a whole object at once. Others see all of it or nothing of it. The bytes of an
+    /// immutable object must have the hash that its key names; a bucket refuses others.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`] when the condition does not hold (also [`Condition::Replace`] of an object that is
-    /// gone), [`StoreError::Failed`].
-    async fn put(&self, key: &Key, bytes: Bytes, condition: Condition) -> Result<Version, StoreError>;
+    /// [`StoreError::Conflict`] when the condition does not hold (also [`Condition::Replace`] of an
+    /// object that is gone), [`StoreError::Failed`].
+    async fn put(
+        &self,
+        key: &Key,
+        bytes: Bytes,
+        condition: Condition,
+    ) -> Result<Version, StoreError>;
 
     /// Starts an object whose size or key is not known yet.
     ///
@@ -146,21 +159,22 @@ pub trait Store: ReadStore {
     /// [`StoreError::Failed`].
     async fn stage(&self) -> Result<Box<dyn Staged>, StoreError>;
 
-    /// Returns when all that was put or found before survives a power cut. Call it before you write a pointer to it.
+    /// Returns when all that was put or found before survives a power cut. Call it before you write
+    /// a pointer to it.
     ///
     /// # Errors
     /// [`StoreError::Failed`]. Do not rely on anything that was put since the last flush, then.
     async fn flush(&self) -> Result<(), StoreError>;
 
-    /// Removes an object. A missing object is not an error. The store makes one attempt: a delete that is repeated
-    /// behind the caller's back could remove what was written in between.
+    /// Removes an object. A missing object is not an error. The store makes one attempt: a delete
+    /// that is repeated behind the caller's back could remove what was written in between.
     ///
     /// # Errors
     /// [`StoreError::Failed`].
     async fn delete(&self, key: &Key) -> Result<(), StoreError>;
 
-    /// Lists the objects whose path starts with `prefix`, which is empty or can start a key: some servers refuse `/` or `..`. The
-    /// order is not defined.
+    /// Lists the objects whose path starts with `prefix`, which is empty or can start a key: some
+    /// servers refuse `/` or `..`. The order is not defined.
     fn list(&self, prefix: &str) -> BoxStream<'static, Result<Listed, StoreError>>;
 }
 
@@ -177,7 +191,11 @@ pub trait Staged: Send {
     ///
     /// # Errors
     /// As [`Store::put`].
-    async fn commit(self: Box<Self>, key: &Key, condition: Condition) -> Result<Version, StoreError>;
+    async fn commit(
+        self: Box<Self>,
+        key: &Key,
+        condition: Condition,
+    ) -> Result<Version, StoreError>;
 }
 
 #[cfg(test)]
@@ -188,7 +206,10 @@ mod tests {
     fn resolve_of_a_range_that_ends_before_its_start_is_empty() {
         for end in [5, 2] {
             let range = Some(Range { start: 5, end });
-            let get = Get { range, unless: None };
+            let get = Get {
+                range,
+                unless: None,
+            };
             assert_eq!(get.resolve(10, &"k").unwrap(), 5..5);
         }
     }

@@ -7,13 +7,18 @@ use upkeep::IntegrityCheck;
 
 use crate::{Copier, SyncError};
 
-/// Maximum size of an object that is held in memory while it is checked, in bytes. It then costs the store one request;
-/// a larger object is staged. Almost all Shards are smaller, and sixteen of them in flight take 16 MiB.
+/// Maximum size of an object that is held in memory while it is checked, in bytes. It then costs
+/// the store one request; a larger object is staged. Almost all Shards are smaller, and sixteen of
+/// them in flight take 16 MiB.
 const BUFFER_BYTES: u64 = 1 << 20;
 
 impl Copier {
     /// Fetches one object, checks every byte and puts it under its key. Returns its size.
-    pub(crate) async fn bring(&self, transaction: &Transaction, entry: &ManifestEntry) -> Result<u64, SyncError> {
+    pub(crate) async fn bring(
+        &self,
+        transaction: &Transaction,
+        entry: &ManifestEntry,
+    ) -> Result<u64, SyncError> {
         let (key, size) = (entry.key(), entry.object.digest.size);
         let damaged = SyncError::damaged(&key);
         let mut body = self.origin.object(&key, size).await?;
@@ -25,7 +30,9 @@ impl Copier {
             staged = Some(self.store.stage().await?);
         }
         while let Some(chunk) = body.try_next().await? {
-            self.progress.moved.fetch_add(chunk.len() as u64, Ordering::Relaxed);
+            self.progress
+                .moved
+                .fetch_add(chunk.len() as u64, Ordering::Relaxed);
             // Before the chunk is kept: a body that is too long must not fill memory or disk.
             check.update(&chunk).map_err(&damaged)?;
             match &mut staged {
@@ -36,7 +43,11 @@ impl Copier {
         check.finish().map_err(damaged)?;
         match staged {
             Some(staged) => transaction.put_staged(entry.object, staged).await?,
-            None => transaction.put_verified(entry.object, buffered.into()).await?,
+            None => {
+                transaction
+                    .put_verified(entry.object, buffered.into())
+                    .await?
+            }
         };
         Ok(size)
     }

@@ -3,7 +3,9 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use futures_util::{StreamExt, TryStreamExt, future::join_all, stream};
-use model::{CatalogName, Facts, ManifestEntry, Outcome, Snapshot, Status, ValidationCounts, text::chain};
+use model::{
+    CatalogName, Facts, ManifestEntry, Outcome, Snapshot, Status, ValidationCounts, text::chain,
+};
 use olm::{FINDINGS, ValidationSummary};
 use publish::{Env, RaceRetries, record_status};
 use store::{Store, read_stored};
@@ -13,10 +15,12 @@ use trust::Trust;
 use crate::plan::{Plan, Planned};
 use crate::{CopyProgress, Origin, SyncError, SyncReport};
 
-/// Number of objects in flight for each catalog, as of a poll: enough to hide the latency of a CDN, few enough for a small server.
+/// Number of objects in flight for each catalog, as of a poll: enough to hide the latency of a CDN,
+/// few enough for a small server.
 pub(crate) const OBJECTS_IN_FLIGHT: usize = 16;
 
-/// Number of catalogs that are copied at the same time. Each holds up to 16 MiB of objects in flight.
+/// Number of catalogs that are copied at the same time. Each holds up to 16 MiB of objects in
+/// flight.
 const CATALOGS_IN_FLIGHT: usize = 4;
 
 /// Maximum number of attempts of one copy after lost races, the first one included.
@@ -55,7 +59,8 @@ pub struct Copier {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) options: SyncOptions,
     pub(crate) progress: Arc<CopyProgress>,
-    /// Place for the one catalog whose all.json and image are made: that takes all cores, so several at a time gain nothing.
+    /// Place for the one catalog whose all.json and image are made: that takes all cores, so
+    /// several at a time gain nothing.
     pub(crate) rebuilds: Semaphore,
 }
 
@@ -68,7 +73,8 @@ pub struct SyncOptions {
     pub rollback: bool,
     /// Allows a copy that does not descend from the published state. Default: false.
     pub diverged: bool,
-    /// Fetches `all.*`, the index and the image instead of making them from the Shards. Default: false.
+    /// Fetches `all.*`, the index and the image instead of making them from the Shards. Default:
+    /// false.
     pub fetch_all: bool,
     /// Hashes again what the published state names, and replaces what is damaged. Default: false.
     pub recheck: bool,
@@ -104,14 +110,15 @@ impl Copier {
         self.progress.clone()
     }
 
-    /// Brings catalogs up to date, several at a time, and writes the `status.json` of each. Returns the reports in the order of
-    /// `names`, with the errors in them.
+    /// Brings catalogs up to date, several at a time, and writes the `status.json` of each. Returns
+    /// the reports in the order of `names`, with the errors in them.
     pub async fn copy_all(&self, names: &[CatalogName]) -> Vec<SyncReport> {
         self.run_all(names, false).await
     }
 
-    /// Brings every catalog up to date that the origin lists, several at a time. Returns the reports in the order of the
-    /// names. A listed catalog without a pointer is not an error, because a mirror lists catalogs that it does not serve.
+    /// Brings every catalog up to date that the origin lists, several at a time. Returns the
+    /// reports in the order of the names. A listed catalog without a pointer is not an error,
+    /// because a mirror lists catalogs that it does not serve.
     ///
     /// # Errors
     /// [`SyncError::Origin`] if the list cannot be read.
@@ -123,7 +130,10 @@ impl Copier {
     async fn run_all(&self, names: &[CatalogName], listed: bool) -> Vec<SyncReport> {
         let places = Semaphore::new(CATALOGS_IN_FLIGHT);
         let copies = names.iter().map(async |name| {
-            let _place = places.acquire().await.expect("the semaphore is never closed");
+            let _place = places
+                .acquire()
+                .await
+                .expect("the semaphore is never closed");
             self.run(name, listed).await
         });
         join_all(copies).await
@@ -137,9 +147,10 @@ impl Copier {
         let copied = loop {
             match self.attempt(name, &mut state).await {
                 Err(error) => {
-                    // A damaged object was met that had been staged and cannot be written twice. The next attempt looks
-                    // first.
-                    state.recheck |= matches!(&error, SyncError::Publish(error) if error.is_damage());
+                    // A damaged object was met that had been staged and cannot be written twice.
+                    // The next attempt looks first.
+                    state.recheck |=
+                        matches!(&error, SyncError::Publish(error) if error.is_damage());
                     if let Err(error) = retries.again(error).await {
                         break Err(error);
                     }
@@ -160,8 +171,8 @@ impl Copier {
         }
         report.duration = started.elapsed();
         log(report);
-        // An untrusted origin may list any number of names. Only a catalog that is here, or that is accepted, gets a
-        // document of its own.
+        // An untrusted origin may list any number of names. Only a catalog that is here, or that is
+        // accepted, gets a document of its own.
         if state.accepted && !report.not_served {
             self.record_status(report).await;
         }
@@ -182,7 +193,11 @@ impl Copier {
         record_status(&*self.store, &report.catalog, now, None, next).await;
     }
 
-    async fn attempt(&self, name: &CatalogName, state: &mut CopyState) -> Result<Outcome, SyncError> {
+    async fn attempt(
+        &self,
+        name: &CatalogName,
+        state: &mut CopyState,
+    ) -> Result<Outcome, SyncError> {
         match self.plan(name, state).await? {
             Planned::Copy(plan) => self.carry_out(*plan, &mut state.report).await,
             Planned::Unchanged(transaction) => {
@@ -202,7 +217,10 @@ impl Copier {
 
     /// Writes what is missing. The pointer comes last, when everything that it leads to is durable.
     async fn carry_out(&self, plan: Plan, report: &mut SyncReport) -> Result<Outcome, SyncError> {
-        let (derived, shards): (Vec<_>, Vec<_>) = plan.missing.iter().partition(|entry| entry.key().is_derived());
+        let (derived, shards): (Vec<_>, Vec<_>) = plan
+            .missing
+            .iter()
+            .partition(|entry| entry.key().is_derived());
         let mut copying = Copying {
             copier: self,
             plan: &plan,
@@ -215,13 +233,21 @@ impl Copier {
         let left = std::mem::take(&mut copying.left);
         copying.bring(left).await?;
         if let Some(bytes) = &plan.snapshot_bytes {
-            let written = plan.transaction.put_verified(plan.next.snapshot, bytes.clone()).await?;
+            let written = plan
+                .transaction
+                .put_verified(plan.next.snapshot, bytes.clone())
+                .await?;
             tracing::debug!(snapshot = %plan.next.snapshot.key(), written, "stored the snapshot");
         }
         let outcome = plan.outcome();
         // Byte for byte: a copy has no signing key, and readers verify the signature of the origin.
         plan.transaction.commit_copy(plan.bytes, &plan.next).await?;
-        report.repaired = plan.transaction.replaced().iter().map(ToString::to_string).collect();
+        report.repaired = plan
+            .transaction
+            .replaced()
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         report.describe(&plan.next);
         report.validation = self.findings(&plan.snapshot).await;
         Ok(outcome)
@@ -230,7 +256,9 @@ impl Copier {
     /// Returns the numbers of findings that were copied with a Snapshot.
     async fn findings(&self, snapshot: &Snapshot) -> Option<ValidationCounts> {
         let facts = read_stored::<Facts>(&*self.store, snapshot.facts.get(FINDINGS.name)?).await;
-        let summary = facts.ok().and_then(|facts| ValidationSummary::of(&facts).ok());
+        let summary = facts
+            .ok()
+            .and_then(|facts| ValidationSummary::of(&facts).ok());
         if summary.is_none() {
             // Only for the status: the copy is published already.
             tracing::warn!("cannot read the findings");
@@ -251,7 +279,10 @@ pub(crate) struct Copying<'a> {
 impl Copying<'_> {
     async fn bring(&mut self, entries: Vec<ManifestEntry>) -> Result<(), SyncError> {
         let (copier, transaction) = (self.copier, &self.plan.transaction);
-        let fetches: Vec<_> = entries.iter().map(|entry| copier.bring(transaction, entry)).collect();
+        let fetches: Vec<_> = entries
+            .iter()
+            .map(|entry| copier.bring(transaction, entry))
+            .collect();
         let mut fetches = stream::iter(fetches).buffer_unordered(OBJECTS_IN_FLIGHT);
         while let Some(bytes) = fetches.try_next().await? {
             self.report.moved.add(bytes);
@@ -274,8 +305,13 @@ impl CopyState {
 fn log(report: &SyncReport) {
     let (outcome, duration_ms) = (report.outcome.as_str(), report.duration.as_millis());
     match &report.error {
-        Some(error) => tracing::error!(target: "report", outcome, duration_ms, error, "could not copy catalog"),
-        None if report.not_served => tracing::warn!(duration_ms, "origin lists the catalog but does not serve it"),
+        Some(error) => {
+            tracing::error!(target: "report", outcome, duration_ms, error, "could not copy catalog")
+        }
+        None if report.not_served => tracing::warn!(
+            duration_ms,
+            "origin lists the catalog but does not serve it"
+        ),
         None => tracing::info!(
             outcome,
             duration_ms,

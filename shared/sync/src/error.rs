@@ -33,11 +33,14 @@ pub enum SyncError {
         /// Difference from what the Snapshot records.
         source: ObjectProblem,
     },
-    /// The origin's pointer and its Snapshot contradict each other, or the Snapshot contradicts itself.
+    /// The origin's pointer and its Snapshot contradict each other, or the Snapshot contradicts
+    /// itself.
     #[error("current.json and the snapshot of {0} at the origin do not belong together")]
     Disagrees(CatalogName),
     /// The catalog would unpack to more bytes than the default of a poll's `contentBytes`.
-    #[error("{name} of the origin has {size} bytes, which exceeds the limit contentBytes of {limit}")]
+    #[error(
+        "{name} of the origin has {size} bytes, which exceeds the limit contentBytes of {limit}"
+    )]
     TooLarge {
         /// Name of the catalog.
         name: CatalogName,
@@ -47,7 +50,9 @@ pub enum SyncError {
         limit: u64,
     },
     /// The origin's pointer remembers too many publications, or in the wrong order.
-    #[error("current.json of {0} at the origin must list at most {PREVIOUS_MAX} earlier publications, newest first")]
+    #[error(
+        "current.json of {0} at the origin must list at most {PREVIOUS_MAX} earlier publications, newest first"
+    )]
     History(CatalogName),
     /// The origin has an earlier state than the store.
     #[error(
@@ -109,12 +114,14 @@ impl SyncError {
         }
     }
 
-    /// Returns the outcome of the copy: a refusal by a rule, after which trying again cannot help, or a failure.
+    /// Returns the outcome of the copy: a refusal by a rule, after which trying again cannot help,
+    /// or a failure.
     pub(crate) const fn outcome(&self) -> Outcome {
         match self {
-            Self::Rollback { .. } | Self::Diverged { .. } | Self::Untrusted(_) | Self::TooLarge { .. } => {
-                Outcome::Refused
-            }
+            Self::Rollback { .. }
+            | Self::Diverged { .. }
+            | Self::Untrusted(_)
+            | Self::TooLarge { .. } => Outcome::Refused,
             _ => Outcome::Failed,
         }
     }
@@ -125,7 +132,8 @@ impl RetryableError for SyncError {
         match self {
             Self::Publish(error) => error.is_race(),
             Self::Store(error) => error.is_conflict(),
-            // The origin published and collected meanwhile. Its new pointer leads to objects that exist.
+            // The origin published and collected meanwhile. Its new pointer leads to objects that
+            // exist.
             Self::Origin(error) => matches!(error, OriginError::NotFound(_)),
             _ => false,
         }
@@ -138,7 +146,8 @@ pub enum OriginError {
     /// The origin has no such object.
     #[error("there is no {0}")]
     NotFound(String),
-    /// The origin has the object and does not give it, or not as it should be. Holds the reason for people.
+    /// The origin has the object and does not give it, or not as it should be. Holds the reason for
+    /// people.
     #[error("{0}")]
     Refused(String),
     /// The list of catalogs cannot be used.
@@ -185,7 +194,9 @@ impl OriginError {
 impl RequestError for OriginError {
     fn exchange_mut(&mut self) -> Option<(&mut FetchError, &mut AttemptCount)> {
         match self {
-            Self::Fetch { attempts, source, .. } => Some((&mut source.error, attempts)),
+            Self::Fetch {
+                attempts, source, ..
+            } => Some((&mut source.error, attempts)),
             _ => None,
         }
     }

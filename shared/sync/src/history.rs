@@ -2,19 +2,28 @@ use model::{Current, PREVIOUS_MAX, Previous, PublicationId};
 
 use crate::{SyncError, SyncOptions};
 
-/// Returns true if the published state of the store descends from the origin's state. The origin has nothing to copy then.
+/// Returns true if the published state of the store descends from the origin's state. The origin
+/// has nothing to copy then.
 ///
 /// # Errors
-/// [`SyncError::Rollback`] if the origin's serial is lower and the store remembers no such publication: it was long ago, or the
-/// catalog was removed and published anew. [`SyncError::Diverged`] if both remember a serial with different content. Neither, if
-/// the options allow it.
-pub(crate) fn is_behind(ours: &Current, theirs: &Current, options: &SyncOptions) -> Result<bool, SyncError> {
+/// [`SyncError::Rollback`] if the origin's serial is lower and the store remembers no such
+/// publication: it was long ago, or the catalog was removed and published anew.
+/// [`SyncError::Diverged`] if both remember a serial with different content. Neither, if the
+/// options allow it.
+pub(crate) fn is_behind(
+    ours: &Current,
+    theirs: &Current,
+    options: &SyncOptions,
+) -> Result<bool, SyncError> {
     let diverged = diverged_at(ours, theirs);
     if theirs.serial < ours.serial && !options.rollback {
-        // Not an error: a CDN that lags behind another one serves an earlier state for some minutes.
+        // Not an error: a CDN that lags behind another one serves an earlier state for some
+        // minutes.
         let (id, date) = (PublicationId::from(theirs), theirs.published_at);
-        // A catalog that is published anew may have the same content under the same serial, but not the same date.
-        let is_theirs = |earlier: &Previous| PublicationId::from(earlier) == id && earlier.published_at == date;
+        // A catalog that is published anew may have the same content under the same serial, but not
+        // the same date.
+        let is_theirs =
+            |earlier: &Previous| PublicationId::from(earlier) == id && earlier.published_at == date;
         if diverged.is_none() && ours.previous.iter().any(is_theirs) {
             return Ok(true);
         }
@@ -29,11 +38,12 @@ pub(crate) fn is_behind(ours: &Current, theirs: &Current, options: &SyncOptions)
     }
 }
 
-/// True if a pointer remembers at most [`PREVIOUS_MAX`] publications, newest first. Comparing two histories takes the
-/// product of their lengths, so an origin must not choose them.
+/// True if a pointer remembers at most [`PREVIOUS_MAX`] publications, newest first. Comparing two
+/// histories takes the product of their lengths, so an origin must not choose them.
 pub(crate) fn is_valid(current: &Current) -> bool {
     let publications = current.publications();
-    current.previous.len() <= PREVIOUS_MAX && publications.is_sorted_by(|newer, older| newer.serial > older.serial)
+    current.previous.len() <= PREVIOUS_MAX
+        && publications.is_sorted_by(|newer, older| newer.serial > older.serial)
 }
 
 /// Returns the newest serial that both remember with different content.
@@ -53,7 +63,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns the pointer after publishing these contents one after the other, with serials from 1.
+    /// Returns the pointer after publishing these contents one after the other, with serials from
+    /// 1.
     fn current(contents: &[&str]) -> Current {
         let publish = |before: Option<Current>, content: &&str| {
             let line = format!("{{\"name\":\"{content}\",\"schema\":\"olm.package\"}}\n");
@@ -71,7 +82,9 @@ mod tests {
         };
         match is_behind(ours, theirs, &options) {
             Ok(is_behind) => is_behind.to_string(),
-            Err(SyncError::Rollback { theirs, ours }) => format!("rollback from {ours} to {theirs}"),
+            Err(SyncError::Rollback { theirs, ours }) => {
+                format!("rollback from {ours} to {theirs}")
+            }
             Err(SyncError::Diverged { serial }) => format!("diverged at {serial}"),
             Err(error) => panic!("{error}"),
         }
@@ -93,7 +106,8 @@ a b / x => rollback from 2 to 1, diverged at 1";
         for row in HISTORIES.lines() {
             let (contents, expected) = row.split_once(" => ").unwrap();
             let (ours, theirs) = contents.split_once(" / ").unwrap();
-            let [ours, theirs] = [ours, theirs].map(|contents| current(&Vec::from_iter(contents.split(' '))));
+            let [ours, theirs] =
+                [ours, theirs].map(|contents| current(&Vec::from_iter(contents.split(' '))));
             let answers = [false, true].map(|rollback| answer(&ours, &theirs, rollback, false));
             assert_eq!(answers.join(", "), expected, "{row}");
             assert_eq!(answer(&ours, &theirs, true, true), "false", "{row}");
@@ -102,15 +116,19 @@ a b / x => rollback from 2 to 1, diverged at 1";
 
     #[test]
     fn is_behind_knows_the_states_that_are_remembered() {
-        let contents: Vec<String> = (0..PREVIOUS_MAX + 2).map(|number| number.to_string()).collect();
+        let contents: Vec<String> = (0..PREVIOUS_MAX + 2)
+            .map(|number| number.to_string())
+            .collect();
         let contents: Vec<&str> = contents.iter().map(String::as_str).collect();
         let ours = current(&contents);
-        let [first, second] = [1, 2].map(|count| answer(&ours, &current(&contents[..count]), false, false));
+        let [first, second] =
+            [1, 2].map(|count| answer(&ours, &current(&contents[..count]), false, false));
         assert_eq!(first, format!("rollback from {} to 1", ours.serial));
         assert_eq!(second, "true");
         let mut anew = current(&["a"]);
         anew.published_at += std::time::Duration::from_secs(1);
-        let [later, same] = [&["a", "b"][..], &["a"]].map(|ours| answer(&current(ours), &anew, false, false));
+        let [later, same] =
+            [&["a", "b"][..], &["a"]].map(|ours| answer(&current(ours), &anew, false, false));
         assert_eq!((&*later, &*same), ("rollback from 2 to 1", "false"));
     }
 
@@ -122,7 +140,11 @@ a b / x => rollback from 2 to 1, diverged at 1";
         assert!(is_valid(&full));
         let mut longer = full.clone();
         longer.serial += 1;
-        longer.previous = [full.as_previous(), full.previous[PREVIOUS_MAX - 1..].to_vec()].concat();
+        longer.previous = [
+            full.as_previous(),
+            full.previous[PREVIOUS_MAX - 1..].to_vec(),
+        ]
+        .concat();
         assert!(!is_valid(&longer));
         let mut swapped = full.clone();
         swapped.previous.swap(0, 1);

@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 use fetch::{
-    FetchError, FetchResponse, FetchSettings, FetchSettingsError, Fetcher, RequestSpec, ResumableBody, Retries,
+    FetchError, FetchResponse, FetchSettings, FetchSettingsError, Fetcher, RequestSpec,
+    ResumableBody, Retries,
 };
 use futures_util::{StreamExt, stream};
 use model::{Encoding, Key, Sha256};
@@ -21,21 +22,31 @@ pub struct HttpOrigin {
 }
 
 impl HttpOrigin {
-    /// Creates a client for the mirror at `address`, whose URL decides about plain HTTP; sends nothing. Every request to the mirror
-    /// itself has `headers`, such as `Authorization`. After a redirect to another server they are left out.
+    /// Creates a client for the mirror at `address`, whose URL decides about plain HTTP; sends
+    /// nothing. Every request to the mirror itself has `headers`, such as `Authorization`. After a
+    /// redirect to another server they are left out.
     ///
     /// # Errors
     /// [`FetchSettingsError`] for CA files and proxies that cannot be used.
-    pub fn new(mut address: Address, mut http: FetchSettings, headers: HeaderMap) -> Result<Self, FetchSettingsError> {
+    pub fn new(
+        mut address: Address,
+        mut http: FetchSettings,
+        headers: HeaderMap,
+    ) -> Result<Self, FetchSettingsError> {
         // What the user reaches over plain HTTP may redirect to plain HTTP.
         http.plain_http_everywhere = address.base.scheme() == "http";
-        // As credentials and not as plain headers: a redirect to another server must not carry them.
+        // As credentials and not as plain headers: a redirect to another server must not carry
+        // them.
         address.request.credentials.extend(headers);
         let fetcher = Fetcher::new(http)?;
         Ok(Self { address, fetcher })
     }
 
-    async fn attempt(&self, key: &Key, request: &RequestSpec) -> Result<FetchResponse, OriginError> {
+    async fn attempt(
+        &self,
+        key: &Key,
+        request: &RequestSpec,
+    ) -> Result<FetchResponse, OriginError> {
         let failed = |failed| OriginError::fetch(key, failed);
         let response = self.fetcher.follow(self.address.url(key), request).await;
         let response = response.map_err(failed)?;
@@ -65,7 +76,8 @@ impl Origin for HttpOrigin {
         if let Some(bytes) = known {
             let hash = Sha256::of(bytes);
             // Mirrors send small documents plain, as earlier versions sent all.
-            let tags = [Encoding::Gzip, Encoding::Identity].map(|encoding| hash.to_entity_tag(encoding));
+            let tags =
+                [Encoding::Gzip, Encoding::Identity].map(|encoding| hash.to_entity_tag(encoding));
             let tags = HeaderValue::try_from(tags.join(", "));
             headers.insert(IF_NONE_MATCH, tags.expect("entity tags are plain text"));
         }
@@ -83,7 +95,9 @@ impl Origin for HttpOrigin {
 
     async fn object(&self, key: &Key, size: u64) -> Result<OriginBody, OriginError> {
         let mut retries = Retries::new(&self.fetcher);
-        let response = retries.run(|| self.attempt(key, &self.address.request)).await?;
+        let response = retries
+            .run(|| self.attempt(key, &self.address.request))
+            .await?;
         let object = ObjectBody {
             origin: self.clone(),
             key: key.clone(),
@@ -112,11 +126,19 @@ impl ObjectBody {
                     return Err(OriginError::too_large(&self.key, self.max));
                 }
                 Ok(Some(chunk)) => return Ok(Some((chunk, self))),
-                Err(failed) => self.body.pause(OriginError::fetch(&self.key, failed)).await?,
+                Err(failed) => {
+                    self.body
+                        .pause(OriginError::fetch(&self.key, failed))
+                        .await?
+                }
             }
             let request = self.body.request_rest(self.origin.address.request.clone());
             let (origin, key) = (&self.origin, &self.key);
-            let response = self.body.retries.run(|| origin.attempt(key, &request)).await?;
+            let response = self
+                .body
+                .retries
+                .run(|| origin.attempt(key, &request))
+                .await?;
             let continued = self.body.continue_with(response);
             continued.map_err(|failed| OriginError::fetch(key, failed))?;
         }

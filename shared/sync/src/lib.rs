@@ -15,8 +15,8 @@ mod report;
 
 pub use ::fetch::{FetchSettings, FetchSettingsError, read_header_file};
 pub use archive::{
-    Archive, ArchiveError, Importer, Manifest, Pack, PackOptions, PackedCatalog, PackedObject, Receipt, VolumeFile,
-    archive_into, receipt, volume_path,
+    Archive, ArchiveError, Importer, Manifest, Pack, PackOptions, PackedCatalog, PackedObject,
+    Receipt, VolumeFile, archive_into, receipt, volume_path,
 };
 pub use copier::{Copier, SyncOptions};
 pub use error::{OriginError, SyncError};

@@ -5,7 +5,10 @@ use std::{collections::BTreeSet, fmt::Debug, sync::Arc};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream::BoxStream};
-use model::{CatalogName, Catalogs, Current, Document, Key, Kind, ObjectDigest, Snapshot, StoredDocument, decode_zstd};
+use model::{
+    CatalogName, Catalogs, Current, Document, Key, Kind, ObjectDigest, Snapshot, StoredDocument,
+    decode_zstd,
+};
 use publish::catalog_names;
 use render::{RenderLimits, Rendering};
 use store::{DOCUMENT_MAX, Object, Store, StoreExt, collect};
@@ -16,7 +19,8 @@ use crate::{OriginError, SyncError};
 /// A mirror to copy from: a server, a store or an archive.
 #[async_trait]
 pub trait Origin: Debug + Send + Sync + 'static {
-    /// Returns a mutable document of at most [`DOCUMENT_MAX`] bytes. A server sends nothing if they are still the `known` ones.
+    /// Returns a mutable document of at most [`DOCUMENT_MAX`] bytes. A server sends nothing if they
+    /// are still the `known` ones.
     ///
     /// # Errors
     /// [`OriginError`]; [`OriginError::NotFound`] if there is no such document.
@@ -24,7 +28,8 @@ pub trait Origin: Debug + Send + Sync + 'static {
         collect(self.object(key, DOCUMENT_MAX).await?, DOCUMENT_MAX).await
     }
 
-    /// Reads an immutable object of `size` bytes. A larger body is an error; the caller must notice a shorter one.
+    /// Reads an immutable object of `size` bytes. A larger body is an error; the caller must notice
+    /// a shorter one.
     ///
     /// # Errors
     /// [`OriginError`], also as an item of the body.
@@ -58,7 +63,8 @@ impl Origin for StoreOrigin {
         Ok(body.map_err(OriginError::from).boxed())
     }
 
-    /// Returns the names from `catalogs.json` that have a pointer. If that is lost, the store is listed.
+    /// Returns the names from `catalogs.json` that have a pointer. If that is lost, the store is
+    /// listed.
     async fn names(&self) -> Result<BTreeSet<CatalogName>, OriginError> {
         catalog_names(&*self.0).await.map_err(OriginError::Store)
     }
@@ -81,7 +87,13 @@ impl ReadCatalog {
     /// Returns the names of all packages, in byte order.
     pub fn packages(&self) -> Box<dyn Iterator<Item = &str> + '_> {
         match self {
-            Self::Published(catalog) => Box::new(catalog.snapshot.packages.iter().map(|shard| shard.name.as_str())),
+            Self::Published(catalog) => Box::new(
+                catalog
+                    .snapshot
+                    .packages
+                    .iter()
+                    .map(|shard| shard.name.as_str()),
+            ),
             Self::Rendered { rendering, .. } => Box::new(rendering.packages()),
         }
     }
@@ -113,7 +125,8 @@ impl ReadCatalog {
     }
 }
 
-/// Published state of one catalog of a mirror, whose packages are read one by one. Every object is verified by its hash.
+/// Published state of one catalog of a mirror, whose packages are read one by one. Every object is
+/// verified by its hash.
 #[derive(Debug)]
 pub struct OriginCatalog {
     origin: Arc<dyn Origin>,
@@ -127,7 +140,8 @@ impl OriginCatalog {
     /// Reads the pointer and the snapshot of a catalog.
     ///
     /// # Errors
-    /// [`SyncError::UnknownCatalog`], and documents that cannot be read, do not belong together or exceed the default limits.
+    /// [`SyncError::UnknownCatalog`], and documents that cannot be read, do not belong together or
+    /// exceed the default limits.
     pub async fn open(origin: Arc<dyn Origin>, name: &CatalogName) -> Result<Self, SyncError> {
         let bytes = fetch_pointer(&*origin, name, None).await?;
         let current = parse_pointer(name, &bytes)?;
@@ -183,8 +197,8 @@ pub(crate) fn parse_pointer(name: &CatalogName, bytes: &[u8]) -> Result<Current,
     if current.snapshot.kind != Kind::Snapshot {
         return Err(SyncError::Disagrees(name.clone()));
     }
-    // A small object may unpack to any size, and all of it is unpacked to be checked. The Snapshot repeats this size, and every
-    // object of it is unpacked no further than the Snapshot says.
+    // A small object may unpack to any size, and all of it is unpacked to be checked. The Snapshot
+    // repeats this size, and every object of it is unpacked no further than the Snapshot says.
     let limit = RenderLimits::default().content_bytes;
     if current.size > limit {
         return Err(SyncError::TooLarge {
@@ -197,13 +211,20 @@ pub(crate) fn parse_pointer(name: &CatalogName, bytes: &[u8]) -> Result<Current,
 }
 
 /// Fetches the Snapshot that a pointer names. An untrusted one may state any size.
-pub(crate) async fn fetch_snapshot(origin: &dyn Origin, current: &Current) -> Result<Bytes, OriginError> {
+pub(crate) async fn fetch_snapshot(
+    origin: &dyn Origin,
+    current: &Current,
+) -> Result<Bytes, OriginError> {
     let max = current.snapshot.digest.size.min(DOCUMENT_MAX);
     collect(origin.object(&current.snapshot.key(), max).await?, max).await
 }
 
 /// Parses the Snapshot that a pointer names, if it is that one and belongs to the pointer.
-pub(crate) fn parse_snapshot(name: &CatalogName, current: &Current, bytes: &[u8]) -> Result<Snapshot, SyncError> {
+pub(crate) fn parse_snapshot(
+    name: &CatalogName,
+    current: &Current,
+    bytes: &[u8],
+) -> Result<Snapshot, SyncError> {
     let disagrees = || SyncError::Disagrees(name.clone());
     if ObjectDigest::of(bytes) != current.snapshot.digest {
         return Err(disagrees());

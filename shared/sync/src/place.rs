@@ -28,8 +28,9 @@ impl FromStr for SyncOrigin {
             && !text.contains("://")
             && !Path::new(text).exists()
         {
-            let hint =
-                format!("there is no folder {text}; write http://{text} or https://{text} for a mirror on a server");
+            let hint = format!(
+                "there is no folder {text}; write http://{text} or https://{text} for a mirror on a server"
+            );
             Err(hint.into())
         } else {
             Ok(Self::Store(text.parse()?))
@@ -71,7 +72,8 @@ pub struct Address {
 #[error("{0}")]
 pub struct AddressError(&'static str);
 
-const NOT_HTTP: AddressError = AddressError("the address of a mirror starts with http:// or https://");
+const NOT_HTTP: AddressError =
+    AddressError("the address of a mirror starts with http:// or https://");
 const NO_QUERY: AddressError = AddressError("the address of a mirror has no query and no fragment");
 const LOGIN: AddressError = AddressError("the credentials in the address cannot be read");
 
@@ -146,7 +148,10 @@ mod tests {
     fn credentials_are_parsed_and_never_printed() {
         let address: Address = "https://robot:p%40ss@cdn.example:8443/x".parse().unwrap();
         assert_eq!(address.host(), "cdn.example:8443");
-        assert_eq!(address.request.credentials["authorization"], "Basic cm9ib3Q6cEBzcw==");
+        assert_eq!(
+            address.request.credentials["authorization"],
+            "Basic cm9ib3Q6cEBzcw=="
+        );
         for text in [
             address.to_string(),
             format!("{address:?}"),
@@ -176,8 +181,14 @@ mod tests {
     #[test]
     fn sync_origin_scheme_decides_kind() {
         let parse = |text: &str| text.parse::<SyncOrigin>();
-        assert!(matches!(parse("https://cdn.example/x"), Ok(SyncOrigin::Http(_))));
-        assert!(matches!(parse("./http"), Ok(SyncOrigin::Store(StorePlace::Folder(_)))));
+        assert!(matches!(
+            parse("https://cdn.example/x"),
+            Ok(SyncOrigin::Http(_))
+        ));
+        assert!(matches!(
+            parse("./http"),
+            Ok(SyncOrigin::Store(StorePlace::Folder(_)))
+        ));
         assert!(parse("https://cdn.example/?token=1").is_err());
     }
 }

@@ -4,7 +4,10 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use model::{CatalogName, Current, Document, DocumentError, Kind, ManifestEntry, Outcome, Snapshot, StoredDocument};
+use model::{
+    CatalogName, Current, Document, DocumentError, Kind, ManifestEntry, Outcome, Snapshot,
+    StoredDocument,
+};
 use publish::{PublishError, Transaction, TransactionOptions};
 use render::RenderLimits;
 use store::read_object;
@@ -14,15 +17,17 @@ use crate::copier::{CopyState, OBJECTS_IN_FLIGHT};
 use crate::origin::{fetch_pointer, fetch_snapshot, parse_pointer, parse_snapshot};
 use crate::{Copier, SyncError, SyncReport, history};
 
-/// Maximum number of stored bytes for each byte of content that is allowed: the Shards, three encodings of `all.json`, the layer of
-/// the image and the documents about them, none of which compresses in the worst case.
+/// Maximum number of stored bytes for each byte of content that is allowed: the Shards, three
+/// encodings of `all.json`, the layer of the image and the documents about them, none of which
+/// compresses in the worst case.
 const STORED_MAX: u64 = 8;
 
 /// Result of comparing the origin with the store.
 pub(crate) enum Planned {
     /// The store has the state of the origin.
     Unchanged(Box<Transaction>),
-    /// The origin has an earlier state of the same history, as a CDN that lags behind another one does.
+    /// The origin has an earlier state of the same history, as a CDN that lags behind another one
+    /// does.
     Behind {
         /// Serial of the state at the origin.
         theirs: u64,
@@ -55,7 +60,9 @@ impl Plan {
         };
         match &ours.current {
             Some(_) if ours.bytes == self.bytes => Outcome::Unchanged,
-            Some(before) if before.content_hash == self.next.content_hash => Outcome::SourceDigestUpdated,
+            Some(before) if before.content_hash == self.next.content_hash => {
+                Outcome::SourceDigestUpdated
+            }
             _ => Outcome::Published,
         }
     }
@@ -63,14 +70,19 @@ impl Plan {
 
 impl Copier {
     /// Compares both sides. Reads only, except that condemned objects are spared.
-    pub(crate) async fn plan(&self, name: &CatalogName, state: &mut CopyState) -> Result<Planned, SyncError> {
+    pub(crate) async fn plan(
+        &self,
+        name: &CatalogName,
+        state: &mut CopyState,
+    ) -> Result<Planned, SyncError> {
         state.report.kept = Default::default();
         let transaction = self.begin(name, state.recheck).await?;
         let ours = transaction.pointer();
         state.accepted |= ours.is_some();
         let read = ours.map(|ours| Current::from_bytes(&ours.bytes));
         if let Some(Err(DocumentError::Newer { .. } | DocumentError::Older { .. })) = read {
-            // Another program looks after this store. A pointer that is merely damaged is replaced instead.
+            // Another program looks after this store. A pointer that is merely damaged is replaced
+            // instead.
             transaction.current()?;
         }
         let before = ours.and_then(|ours| ours.current.as_ref());
@@ -79,8 +91,9 @@ impl Copier {
         if !is_known {
             state.report.moved.add(bytes.len() as u64);
         }
-        // Nothing else that the origin says is looked at before the signature fits. Also a known state may have been copied before
-        // signatures were asked for, or under keys that are revoked now.
+        // Nothing else that the origin says is looked at before the signature fits. Also a known
+        // state may have been copied before signatures were asked for, or under keys that are
+        // revoked now.
         if let Some(trust) = &self.options.trust {
             trust.verify(name, &bytes)?;
         }
@@ -89,7 +102,8 @@ impl Copier {
             return Ok(Planned::Unchanged(Box::new(transaction)));
         }
         let next = parse_pointer(name, &bytes)?;
-        // The history decides what counts as a rollback, so a malformed one could hide that the origin went back.
+        // The history decides what counts as a rollback, so a malformed one could hide that the
+        // origin went back.
         if !history::is_valid(&next) {
             return Err(SyncError::History(name.clone()));
         }
@@ -103,8 +117,12 @@ impl Copier {
                 ours: before.serial,
             });
         }
-        let (snapshot, snapshot_bytes) = self.snapshot(&transaction, name, &next, &mut state.report).await?;
-        let missing = self.missing(&transaction, name, &snapshot, &mut state.report).await?;
+        let (snapshot, snapshot_bytes) = self
+            .snapshot(&transaction, name, &next, &mut state.report)
+            .await?;
+        let missing = self
+            .missing(&transaction, name, &snapshot, &mut state.report)
+            .await?;
         if before.is_none_or(|before| before.content_hash != next.content_hash) {
             state.report.full_bytes = snapshot.all.gzip.size;
         }
@@ -119,7 +137,11 @@ impl Copier {
     }
 
     /// Begins a transaction. With `recheck` it looks at the bytes of objects that the store has.
-    pub(crate) async fn begin(&self, name: &CatalogName, recheck: bool) -> Result<Transaction, PublishError> {
+    pub(crate) async fn begin(
+        &self,
+        name: &CatalogName,
+        recheck: bool,
+    ) -> Result<Transaction, PublishError> {
         let options = TransactionOptions {
             recheck_existing: recheck,
             env: self.options.env.clone(),
@@ -128,7 +150,8 @@ impl Copier {
         Transaction::begin(self.store.clone(), name, options).await
     }
 
-    /// Returns the Snapshot that a pointer names: from the store if it is there, else from the origin, with its bytes.
+    /// Returns the Snapshot that a pointer names: from the store if it is there, else from the
+    /// origin, with its bytes.
     async fn snapshot(
         &self,
         transaction: &Transaction,
@@ -164,7 +187,9 @@ impl Copier {
         let entries = snapshot.objects();
         let stored = entries.iter().map(|entry| entry.object.digest.size);
         let stored = stored.fold(0, u64::saturating_add);
-        let limit = RenderLimits::default().content_bytes.saturating_mul(STORED_MAX);
+        let limit = RenderLimits::default()
+            .content_bytes
+            .saturating_mul(STORED_MAX);
         let limit = limit.saturating_add(Snapshot::MAX_BYTES);
         if stored > limit {
             return Err(SyncError::TooLarge {
@@ -174,10 +199,14 @@ impl Copier {
             });
         }
         // All at once: each spare of its own would be a write of `gc.json`.
-        transaction.claim(entries.iter().map(|entry| entry.object)).await?;
+        transaction
+            .claim(entries.iter().map(|entry| entry.object))
+            .await?;
         let looks = entries.iter().copied().map(async |entry| {
-            // An index is right for the Shards that it was published with, and maybe wrong for others.
-            let is_published = base.contains(&entry) && (same_shards || entry.object.kind != Kind::Index);
+            // An index is right for the Shards that it was published with, and maybe wrong for
+            // others.
+            let is_published =
+                base.contains(&entry) && (same_shards || entry.object.kind != Kind::Index);
             let is_there = self.is_there(transaction, &entry, is_published).await?;
             Ok::<_, SyncError>(is_there.then_some(entry))
         });
@@ -189,8 +218,13 @@ impl Copier {
             report.kept.add(size);
             self.progress.saved.fetch_add(size, Ordering::Relaxed);
         }
-        let missing: Vec<_> = entries.into_iter().filter(|entry| !there.contains(entry)).collect();
-        self.progress.objects.fetch_add(missing.len() as u64, Ordering::Relaxed);
+        let missing: Vec<_> = entries
+            .into_iter()
+            .filter(|entry| !there.contains(entry))
+            .collect();
+        self.progress
+            .objects
+            .fetch_add(missing.len() as u64, Ordering::Relaxed);
         Ok(missing)
     }
 
@@ -207,13 +241,15 @@ impl Copier {
         if is_published {
             return Ok(true);
         }
-        // A killed run or another catalog left it here. Its bytes fit its key, but a Snapshot of another mirror may say
-        // anything about what they mean.
+        // A killed run or another catalog left it here. Its bytes fit its key, but a Snapshot of
+        // another mirror may say anything about what they mean.
         if entry.object.kind == Kind::Index {
             // Only the lines tell if an index is right, so let the rebuild decide.
             return Ok(false);
         }
         let checked = check_entry(&*self.store, entry).await?;
-        checked.map(|()| true).map_err(SyncError::damaged(&entry.key()))
+        checked
+            .map(|()| true)
+            .map_err(SyncError::damaged(&entry.key()))
     }
 }

@@ -1,9 +1,12 @@
-//! Objects that follow from the Shards: made here, they need not be moved. Making them also proves that the Snapshot is
-//! right about its lines.
+//! Objects that follow from the Shards: made here, they need not be moved. Making them also proves
+//! that the Snapshot is right about its lines.
 
 use std::sync::{Arc, atomic::Ordering};
 
-use model::{Content, Index, IndexedMeta, Key, Kind, ObjectDigest, ObjectRef, Snapshot, StoredDocument, decode_zstd};
+use model::{
+    Content, Index, IndexedMeta, Key, Kind, ObjectDigest, ObjectRef, Snapshot, StoredDocument,
+    decode_zstd,
+};
 use olm::FACT_KINDS;
 use publish::{FactReader, KnownFacts, PublishedShards, StagedAll};
 use render::{RenderError, RenderSettings, Rendering};
@@ -13,11 +16,13 @@ use work::run;
 use crate::{SyncError, copier::Copying};
 
 impl Copying<'_> {
-    /// Makes the derived objects. Those that have to be fetched are left: all if the options say so, else those that another
-    /// version of a compressor or of this program made with other bytes.
+    /// Makes the derived objects. Those that have to be fetched are left: all if the options say
+    /// so, else those that another version of a compressor or of this program made with other
+    /// bytes.
     ///
-    /// With an index among them, it also checks the content hash, the names and the counts of the Snapshot against the
-    /// lines. A Snapshot with other lines than the published one always has a new index.
+    /// With an index among them, it also checks the content hash, the names and the counts of the
+    /// Snapshot against the lines. A Snapshot with other lines than the published one always has a
+    /// new index.
     pub(crate) async fn rebuild(&mut self) -> Result<(), SyncError> {
         self.report.not_rebuilt.clear();
         if self.left.is_empty() {
@@ -33,7 +38,9 @@ impl Copying<'_> {
         let base = self.plan.transaction.base_snapshot().await.ok().flatten();
         let mut rendering = match self.streamed(base).await {
             // The published state may be what is damaged.
-            Err(SyncError::Rebuild(error)) if base.is_some() && error.is_damage() => self.streamed(None).await?,
+            Err(SyncError::Rebuild(error)) if base.is_some() && error.is_damage() => {
+                self.streamed(None).await?
+            }
             made => made?,
         };
         if makes_all {
@@ -53,7 +60,11 @@ impl Copying<'_> {
             self.index(rendering).await?;
         }
         if makes_all {
-            self.report.not_rebuilt = self.left.iter().map(|entry| entry.key().to_string()).collect();
+            self.report.not_rebuilt = self
+                .left
+                .iter()
+                .map(|entry| entry.key().to_string())
+                .collect();
         }
         Ok(())
     }
@@ -62,15 +73,16 @@ impl Copying<'_> {
         self.left.iter().any(|entry| entry.object.kind == kind)
     }
 
-    /// Makes, in one pass over the Shards, the encodings of `all.json` and the layer of the image. Checks the content hash.
-    /// `base` is a state whose `all.json.gz` is similar.
+    /// Makes, in one pass over the Shards, the encodings of `all.json` and the layer of the image.
+    /// Checks the content hash. `base` is a state whose `all.json.gz` is similar.
     async fn streamed(&mut self, base: Option<&Snapshot>) -> Result<Rendering, SyncError> {
         let (snapshot, store) = (&*self.plan.snapshot, &self.copier.store);
         let shards = Arc::new(PublishedShards::new(store.clone(), [snapshot], base));
         let rendering = Rendering::of_snapshot(snapshot, shards, RenderSettings::default());
         let layer = snapshot.image.as_ref().map(|image| image.layer);
         let objects = self.left.iter().map(|entry| entry.object);
-        let streamed = objects.filter(|object| matches!(object.kind, Kind::All(_)) || layer == Some(object.digest));
+        let streamed = objects
+            .filter(|object| matches!(object.kind, Kind::All(_)) || layer == Some(object.digest));
         let kinds = streamed.map(|object| object.kind);
         let kinds: Vec<Kind> = kinds.filter(|_| !self.copier.options.fetch_all).collect();
         if kinds.is_empty() && !self.lacks(Kind::Index) {
@@ -79,11 +91,13 @@ impl Copying<'_> {
         let rendering = Arc::new(rendering);
         let staged = StagedAll::open(&**store, kinds).await?;
         let (facts, staged) = staged.write::<SyncError>(rendering.clone()).await?;
-        // Before anything is put: the Snapshot contradicts its own Shards, so its origin is not to be trusted.
+        // Before anything is put: the Snapshot contradicts its own Shards, so its origin is not to
+        // be trusted.
         if facts.content_hash != snapshot.content_hash {
             return Err(SyncError::Disagrees(self.report.catalog.clone()));
         }
-        // The layer is the recorded one but its tar archive is not, by which the configurations name it.
+        // The layer is the recorded one but its tar archive is not, by which the configurations
+        // name it.
         if let Some(image) = &snapshot.image
             && facts.made.get(&Kind::Blob) == Some(&image.layer)
             && facts.diff_id != Some(image.diff_id)
@@ -93,8 +107,8 @@ impl Copying<'_> {
         }
         for (kind, staged) in staged {
             let made = facts.made[&kind].with_kind(kind);
-            // Another version of the compressor or of this program may have made other bytes of the same content. They are
-            // fetched instead.
+            // Another version of the compressor or of this program may have made other bytes of the
+            // same content. They are fetched instead.
             if self.is_left(&made) {
                 self.plan.transaction.put_staged(made, staged).await?;
                 self.done(&made);
@@ -106,7 +120,8 @@ impl Copying<'_> {
     /// Makes the documents of the image. They follow from the digest of its layer alone.
     async fn documents(&mut self) -> Result<(), SyncError> {
         let image = self.plan.snapshot.image.iter();
-        let made = image.flat_map(|image| oci::Documents::new(image.layer, image.diff_id).into_all());
+        let made =
+            image.flat_map(|image| oci::Documents::new(image.layer, image.diff_id).into_all());
         for bytes in made {
             self.put(Kind::Blob, bytes).await?;
         }
@@ -114,7 +129,11 @@ impl Copying<'_> {
     }
 
     /// Makes the documents about the lines. Packages that `base` has too keep their parts of them.
-    async fn facts(&mut self, rendering: Arc<Rendering>, base: Option<&Snapshot>) -> Result<(), SyncError> {
+    async fn facts(
+        &mut self,
+        rendering: Arc<Rendering>,
+        base: Option<&Snapshot>,
+    ) -> Result<(), SyncError> {
         // Those of another program are fetched.
         let kinds = FACT_KINDS.into_iter();
         let kinds = kinds.filter(|kind| self.plan.snapshot.facts.contains_key(kind.name));
@@ -122,7 +141,8 @@ impl Copying<'_> {
             rendering,
             kinds: kinds.collect(),
             known: KnownFacts::load(&*self.copier.store, base.into_iter()).await,
-            // One thread keeps the reads in one order, which the simulation needs. Most updates change one package.
+            // One thread keeps the reads in one order, which the simulation needs. Most updates
+            // change one package.
             workers: 1,
         };
         let facts = run(reader.rendering.budget().clone(), move || reader.read()).await??;
@@ -133,14 +153,21 @@ impl Copying<'_> {
         Ok(())
     }
 
-    /// Makes the index, and checks names and counts. An index with other bytes is fetched and compared with the lines,
-    /// because nothing but the lines tells if it is right.
+    /// Makes the index, and checks names and counts. An index with other bytes is fetched and
+    /// compared with the lines, because nothing but the lines tells if it is right.
     async fn index(&mut self, rendering: Arc<Rendering>) -> Result<(), SyncError> {
         let snapshot = self.plan.snapshot.clone();
         let (is_right, file) = run(rendering.budget().clone(), move || {
             let shards = rendering.shards().iter();
-            let found = shards.map(|shard| (shard.metas.len() as u64, IndexedMeta::package_of_all(&shard.metas)));
-            let recorded = snapshot.shards().map(|shard| (shard.metas, Some(&*shard.name)));
+            let found = shards.map(|shard| {
+                (
+                    shard.metas.len() as u64,
+                    IndexedMeta::package_of_all(&shard.metas),
+                )
+            });
+            let recorded = snapshot
+                .shards()
+                .map(|shard| (shard.metas, Some(&*shard.name)));
             (found.eq(recorded), rendering.index())
         })
         .await?;
@@ -149,7 +176,11 @@ impl Copying<'_> {
         }
         let file = file.map_err(RenderError::Scratch)?;
         let lines = decode_zstd(&file, Index::MAX_BYTES).map_err(RenderError::Scratch)?;
-        for entry in self.left.iter_mut().filter(|entry| entry.object.kind == Kind::Index) {
+        for entry in self
+            .left
+            .iter_mut()
+            .filter(|entry| entry.object.kind == Kind::Index)
+        {
             entry.content = Some(Content::of(&lines));
         }
         if !self.copier.options.fetch_all {
@@ -162,7 +193,10 @@ impl Copying<'_> {
     async fn put(&mut self, kind: Kind, bytes: Vec<u8>) -> Result<(), SyncError> {
         let made = ObjectDigest::of(&bytes).with_kind(kind);
         if self.is_left(&made) {
-            self.plan.transaction.put_verified(made, bytes.into()).await?;
+            self.plan
+                .transaction
+                .put_verified(made, bytes.into())
+                .await?;
             self.done(&made);
         }
         Ok(())
@@ -177,6 +211,8 @@ impl Copying<'_> {
         self.report.rebuilt.add(made.digest.size);
         let progress = &self.copier.progress;
         progress.done.fetch_add(1, Ordering::Relaxed);
-        progress.saved.fetch_add(made.digest.size, Ordering::Relaxed);
+        progress
+            .saved
+            .fetch_add(made.digest.size, Ordering::Relaxed);
     }
 }

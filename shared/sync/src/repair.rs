@@ -19,9 +19,10 @@ pub struct Repair {
 }
 
 impl Copier {
-    /// Verifies a catalog of the store, and fetches from the origin each immutable object that is missing or damaged. The
-    /// name of such an object is its hash, so any origin will do. Mutable documents such as `current.json` are left alone,
-    /// but a name that `catalogs.json` lacks is added.
+    /// Verifies a catalog of the store, and fetches from the origin each immutable object that is
+    /// missing or damaged. The name of such an object is its hash, so any origin will do. Mutable
+    /// documents such as `current.json` are left alone, but a name that `catalogs.json` lacks is
+    /// added.
     ///
     /// # Errors
     /// [`SyncError`] if the store fails. Objects that cannot be repaired are in the result.
@@ -44,7 +45,11 @@ impl Copier {
         // Again after each pass: a damaged Snapshot hides what else should be there.
         let mut tried = BTreeSet::new();
         loop {
-            let found = repair.verification.findings.iter().filter_map(|finding| finding.entry);
+            let found = repair
+                .verification
+                .findings
+                .iter()
+                .filter_map(|finding| finding.entry);
             let wanted: Vec<_> = found.filter(|entry| tried.insert(entry.key())).collect();
             if wanted.is_empty() {
                 break;
@@ -57,9 +62,20 @@ impl Copier {
     }
 
     /// Fetches these objects, unless their bytes fit their names by now.
-    async fn repair_all(&self, transaction: &Transaction, wanted: Vec<ManifestEntry>, repair: &mut Repair) {
-        let fetch = async |entry: ManifestEntry| (entry.key().to_string(), self.repair_one(transaction, &entry).await);
-        let mut fetches = stream::iter(wanted.into_iter().map(fetch)).buffer_unordered(OBJECTS_IN_FLIGHT);
+    async fn repair_all(
+        &self,
+        transaction: &Transaction,
+        wanted: Vec<ManifestEntry>,
+        repair: &mut Repair,
+    ) {
+        let fetch = async |entry: ManifestEntry| {
+            (
+                entry.key().to_string(),
+                self.repair_one(transaction, &entry).await,
+            )
+        };
+        let mut fetches =
+            stream::iter(wanted.into_iter().map(fetch)).buffer_unordered(OBJECTS_IN_FLIGHT);
         while let Some((key, brought)) = fetches.next().await {
             match brought {
                 Ok(true) => {
@@ -74,7 +90,11 @@ impl Copier {
     }
 
     /// Fetches an object if its bytes do not fit its name. Returns true if it was fetched.
-    async fn repair_one(&self, transaction: &Transaction, entry: &ManifestEntry) -> Result<bool, SyncError> {
+    async fn repair_one(
+        &self,
+        transaction: &Transaction,
+        entry: &ManifestEntry,
+    ) -> Result<bool, SyncError> {
         if transaction.find(&entry.object).await? {
             return Ok(false);
         }

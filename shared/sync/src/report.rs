@@ -21,8 +21,9 @@ pub struct SyncReport {
     /// Findings of the validation by the origin, if this copy published its content.
     #[serde(skip)]
     pub validation: Option<ValidationCounts>,
-    /// True if the origin lists the catalog and answers that it has no such pointer. A mirror does that for a catalog
-    /// whose availability is `Unavailable`. The outcome is then [`Outcome::Unchanged`].
+    /// True if the origin lists the catalog and answers that it has no such pointer. A mirror does
+    /// that for a catalog whose availability is `Unavailable`. The outcome is then
+    /// [`Outcome::Unchanged`].
     pub not_served: bool,
     /// Objects and documents that came from the origin.
     pub moved: ObjectStats,
@@ -30,12 +31,13 @@ pub struct SyncReport {
     pub rebuilt: ObjectStats,
     /// Objects that the store had already.
     pub kept: ObjectStats,
-    /// Keys of objects that this program would make with other bytes, for example with another compressor. They were
-    /// moved.
+    /// Keys of objects that this program would make with other bytes, for example with another
+    /// compressor. They were moved.
     pub not_rebuilt: Vec<String>,
     /// Keys of damaged objects that were replaced.
     pub repaired: Vec<String>,
-    /// Size of the new `all.json.gz`, in bytes, to compare `moved` with; 0 if the content did not change.
+    /// Size of the new `all.json.gz`, in bytes, to compare `moved` with; 0 if the content did not
+    /// change.
     pub full_bytes: u64,
     /// Duration of the copy with all its attempts.
     #[serde(rename = "durationMs", serialize_with = "publish::milliseconds")]

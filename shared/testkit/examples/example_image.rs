@@ -1,4 +1,5 @@
-//! Writes the OCI layout of the example catalog that the binary carries, from the FBC in `tests/catalogs`.
+//! Writes the OCI layout of the example catalog that the binary carries, from the FBC in
+//! `tests/catalogs`.
 //!
 //! ```sh
 //! cargo run -p testkit --example example_image
@@ -25,17 +26,28 @@ fn main() {
 fn files(folder: &Path) -> Layer {
     let mut paths = list(folder);
     paths.sort();
-    paths.iter().fold(Layer::new().dir("configs"), |layer, path| {
-        let name = path.strip_prefix(folder).expect("listed below the folder").display();
-        let content = fs::read(path).expect("a listed file can be read");
-        layer.file(&format!("configs/{name}"), content)
-    })
+    paths
+        .iter()
+        .fold(Layer::new().dir("configs"), |layer, path| {
+            let name = path
+                .strip_prefix(folder)
+                .expect("listed below the folder")
+                .display();
+            let content = fs::read(path).expect("a listed file can be read");
+            layer.file(&format!("configs/{name}"), content)
+        })
 }
 
 /// Lists the files below a folder.
 fn list(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("the example catalog is part of the source");
     let paths = entries.flatten().map(|entry| entry.path());
-    let files = |path: PathBuf| if path.is_dir() { list(&path) } else { vec![path] };
+    let files = |path: PathBuf| {
+        if path.is_dir() {
+            list(&path)
+        } else {
+            vec![path]
+        }
+    };
     paths.flat_map(files).collect()
 }

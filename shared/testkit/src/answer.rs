@@ -54,7 +54,8 @@ impl Answer {
         let mut decoded = Vec::new();
         let read = match self.header("content-encoding") {
             "gzip" => flate2::read::GzDecoder::new(self.bytes()).read_to_end(&mut decoded),
-            "zstd" => zstd::Decoder::new(self.bytes()).and_then(|mut decoder| decoder.read_to_end(&mut decoded)),
+            "zstd" => zstd::Decoder::new(self.bytes())
+                .and_then(|mut decoder| decoder.read_to_end(&mut decoded)),
             "" => self.bytes().read_to_end(&mut decoded),
             other => panic!("the test did not ask for {other}"),
         };
@@ -85,7 +86,10 @@ impl Answer {
             Some(body) => {
                 let length = body.len();
                 let body = std::str::from_utf8(body);
-                text.push_str(&body.map_or_else(|_| format!("\n({length} bytes)"), |body| format!("\n{body}")));
+                text.push_str(&body.map_or_else(
+                    |_| format!("\n({length} bytes)"),
+                    |body| format!("\n{body}"),
+                ));
             }
         }
         text.trim_end().to_owned()

@@ -4,7 +4,8 @@ use serde_json::json;
 
 use crate::image::{Image, MANIFEST, digest};
 
-/// Signing key as `cosign generate-key-pair` makes it (ECDSA over P-256), and the signatures that cosign makes.
+/// Signing key as `cosign generate-key-pair` makes it (ECDSA over P-256), and the signatures that
+/// cosign makes.
 pub struct Cosign(KeyPair);
 
 impl Cosign {
@@ -24,7 +25,8 @@ impl Cosign {
         STANDARD.encode(self.0.sign(message).expect("the key can sign"))
     }
 
-    /// Returns the image that holds the signature of an image, as repositories have it under `sha256-HEX.sig`.
+    /// Returns the image that holds the signature of an image, as repositories have it under
+    /// `sha256-HEX.sig`.
     pub fn signature(&self, digest_of_image: &str, name: &str) -> Image {
         let payload = Self::payload(digest_of_image, name);
         let layer = json!({
@@ -36,7 +38,9 @@ impl Cosign {
         let config = json!({"mediaType": "x", "digest": digest(b"{}"), "size": 2});
         let manifest = json!({"schemaVersion": 2, "config": config, "layers": [layer]});
         let mut image = Image::of_manifest(MANIFEST, manifest.to_string().into());
-        image.blobs.insert(digest(payload.as_bytes()), payload.into());
+        image
+            .blobs
+            .insert(digest(payload.as_bytes()), payload.into());
         image
     }
 

@@ -1,7 +1,8 @@
 //! Comparison of a parser with a program in Go, on generated inputs.
 //!
-//! A file of answers has a line for each seed from 0: Go's answer, then a tab and the reason if this project answers
-//! otherwise on purpose. Tests compare with the file; `scripts/long-checks differential` compares with Go itself.
+//! A file of answers has a line for each seed from 0: Go's answer, then a tab and the reason if
+//! this project answers otherwise on purpose. Tests compare with the file;
+//! `scripts/long-checks differential` compares with Go itself.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write as _;
@@ -15,7 +16,8 @@ pub const REFUSED: &str = "error";
 /// Number of inputs for which Go is started once.
 const BATCH: u64 = 2000;
 
-/// Generator of pseudo-random numbers (SplitMix64), because a new version of a library must not change the inputs.
+/// Generator of pseudo-random numbers (SplitMix64), because a new version of a library must not
+/// change the inputs.
 #[derive(Debug)]
 pub struct Random {
     choices: VecDeque<u8>,
@@ -31,7 +33,8 @@ impl Random {
         }
     }
 
-    /// Creates a generator whose first numbers are these bytes, so that a fuzzer may change one choice and keep the others.
+    /// Creates a generator whose first numbers are these bytes, so that a fuzzer may change one
+    /// choice and keep the others.
     pub fn of_choices(choices: &[u8]) -> Self {
         Self {
             choices: choices.to_vec().into(),
@@ -72,8 +75,8 @@ impl Random {
 pub struct Differential {
     /// Makes the input of a seed.
     pub make: fn(u64) -> Vec<u8>,
-    /// Compares the parser's answer to an input with Go's. Returns `None` if they agree, the name of a deviation if they
-    /// differ on purpose, or else the parser's answer as an error.
+    /// Compares the parser's answer to an input with Go's. Returns `None` if they agree, the name
+    /// of a deviation if they differ on purpose, or else the parser's answer as an error.
     pub compare: fn(&[u8], &str) -> Result<Option<&'static str>, String>,
     /// Deviations with their reasons.
     pub deviations: &'static [(&'static str, &'static str)],
@@ -83,7 +86,8 @@ impl Differential {
     /// Compares the parser with a file of answers.
     ///
     /// # Panics
-    /// If they differ, if both read less than a fifth of the inputs, or if no input shows one of the deviations.
+    /// If they differ, if both read less than a fifth of the inputs, or if no input shows one of
+    /// the deviations.
     pub fn check_recorded(&self, recorded: &str) {
         let mut wrong = Vec::new();
         let (mut read, mut seeds) = (0, 0);
@@ -101,20 +105,25 @@ impl Differential {
         assert!(wrong.is_empty(), "{wrong:#?}");
         assert!(read > seeds / 5, "only {read} inputs were read by both");
         for (name, reason) in self.deviations {
-            let shown = recorded.lines().any(|line| line.split('\t').nth(1) == Some(name));
+            let shown = recorded
+                .lines()
+                .any(|line| line.split('\t').nth(1) == Some(name));
             assert!(shown, "no input shows {name:?}: {reason}");
         }
     }
 
-    /// Compares the parser with the program that `GO_PROGRAM` names, on `CASES` inputs (default 2,000) from `FIRST_SEED`
-    /// (default 0) on. Writes a file of answers if `ANSWERS` names one.
+    /// Compares the parser with the program that `GO_PROGRAM` names, on `CASES` inputs (default
+    /// 2,000) from `FIRST_SEED` (default 0) on. Writes a file of answers if `ANSWERS` names one.
     ///
-    /// The program reads inputs, each after its size as four bytes, big endian, and prints a line for each.
+    /// The program reads inputs, each after its size as four bytes, big endian, and prints a line
+    /// for each.
     ///
     /// # Panics
     /// If they differ.
     pub fn check_with_go(&self) {
-        let number = |name: &str, default: u64| env::var(name).map_or(default, |text| text.parse().expect("a number"));
+        let number = |name: &str, default: u64| {
+            env::var(name).map_or(default, |text| text.parse().expect("a number"))
+        };
         let first = number("FIRST_SEED", 0);
         let last = first + number("CASES", BATCH);
         let (mut wrong, mut recorded, mut counts) = (Vec::new(), String::new(), BTreeMap::new());
@@ -142,7 +151,8 @@ impl Differential {
         let shown = &wrong[..wrong.len().min(20)];
         assert!(wrong.is_empty(), "{} differ: {shown:#?}", wrong.len());
         if let Some(path) = env::var_os("ANSWERS").filter(|path| !path.is_empty()) {
-            fs::write(&path, recorded).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            fs::write(&path, recorded)
+                .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         }
     }
 
@@ -168,7 +178,9 @@ impl Differential {
         let writer = thread::spawn(move || {
             for bytes in seeds.map(make) {
                 let size = u32::try_from(bytes.len()).expect("inputs are small");
-                input.write_all(&size.to_be_bytes()).expect("the program reads");
+                input
+                    .write_all(&size.to_be_bytes())
+                    .expect("the program reads");
                 input.write_all(&bytes).expect("the program reads");
             }
         });

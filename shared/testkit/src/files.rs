@@ -91,7 +91,9 @@ impl FileServer {
 
     async fn run(with_tls: bool) -> Self {
         let shared = SharedFiles::default();
-        let router = Router::new().fallback(answer).with_state(Arc::clone(&shared));
+        let router = Router::new()
+            .fallback(answer)
+            .with_state(Arc::clone(&shared));
         let names = ["127.0.0.1".to_owned()];
         let tls = with_tls.then_some((&names[..], CertificateFault::None));
         let serving = Serving::start(Ipv4Addr::LOCALHOST.into(), router, tls).await;
@@ -117,18 +119,24 @@ impl FileServer {
     pub fn put(&self, path: &str, content: impl Into<Bytes>) {
         let content = content.into();
         let tag = format!("\"{}\"", crate::image::digest(&content));
-        self.lock().files.insert(path.to_owned(), (content, Some(tag)));
+        self.lock()
+            .files
+            .insert(path.to_owned(), (content, Some(tag)));
     }
 
     /// Stores a file with this entity tag, whatever its content is, or without one.
     pub fn put_tagged(&self, path: &str, content: impl Into<Bytes>, tag: Option<&str>) {
         let tag = tag.map(ToOwned::to_owned);
-        self.lock().files.insert(path.to_owned(), (content.into(), tag));
+        self.lock()
+            .files
+            .insert(path.to_owned(), (content.into(), tag));
     }
 
     /// Answers every request of a path with what `handler` makes of its body.
     pub fn handle(&self, path: &str, handler: impl Fn(&[u8]) -> Vec<u8> + Send + 'static) {
-        self.lock().handlers.insert(path.to_owned(), Box::new(handler));
+        self.lock()
+            .handlers
+            .insert(path.to_owned(), Box::new(handler));
     }
 
     /// Requires these credentials for every request.
@@ -161,7 +169,12 @@ impl FileServer {
     }
 }
 
-async fn answer(State(shared): State<SharedFiles>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response<Body> {
+async fn answer(
+    State(shared): State<SharedFiles>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response<Body> {
     let mut state = shared.lock();
     let path = uri.path().to_owned();
     let text = |name| Some(headers.get(name)?.to_str().ok()?.to_owned());
@@ -184,8 +197,12 @@ impl FileState {
         let scripted = self.script.next(path);
         let cut_at = match scripted {
             Some(FileAnswer::Status(code)) => return empty(code),
-            Some(FileAnswer::Redirect(to)) => return finish(status(302).header(LOCATION, to), Body::empty()),
-            Some(FileAnswer::Page(text)) => return finish(status(200).header(CONTENT_TYPE, "text/html"), text),
+            Some(FileAnswer::Redirect(to)) => {
+                return finish(status(302).header(LOCATION, to), Body::empty());
+            }
+            Some(FileAnswer::Page(text)) => {
+                return finish(status(200).header(CONTENT_TYPE, "text/html"), text);
+            }
             Some(FileAnswer::Coded(coding, bytes)) => {
                 return finish(status(200).header(CONTENT_ENCODING, coding), bytes);
             }
@@ -194,7 +211,10 @@ impl FileState {
                 return finish(status(200), Body::from_stream(chunks));
             }
             Some(FileAnswer::Stall) => {
-                return finish(status(200), Body::from_stream(stream::pending::<io::Result<Bytes>>()));
+                return finish(
+                    status(200),
+                    Body::from_stream(stream::pending::<io::Result<Bytes>>()),
+                );
             }
             Some(FileAnswer::Cut(at)) => Some(at),
             None => None,
@@ -215,6 +235,9 @@ impl FileState {
             response = response.header(CONTENT_TYPE, *media_type);
         }
         let whole = || Body::from(content.clone());
-        finish(response, cut_at.map_or_else(whole, |at| cut(content, at, BEFORE_CUT)))
+        finish(
+            response,
+            cut_at.map_or_else(whole, |at| cut(content, at, BEFORE_CUT)),
+        )
     }
 }

@@ -1,4 +1,5 @@
-//! A git repository on disk, which git itself serves through a [`FileServer`] in version 2 of the protocol.
+//! A git repository on disk, which git itself serves through a [`FileServer`] in version 2 of the
+//! protocol.
 
 use std::fs;
 use std::io::Write;
@@ -77,7 +78,9 @@ impl GitRepo {
 
     /// Stores the trees of these files. Returns the name of the topmost.
     pub fn folder(&self, files: &[(&str, &str)]) -> String {
-        let entry = |(path, content): &(&str, &str)| format!("100644 {}\t{path}\n", self.object("blob", content));
+        let entry = |(path, content): &(&str, &str)| {
+            format!("100644 {}\t{path}\n", self.object("blob", content))
+        };
         let index: String = files.iter().map(entry).collect();
         git(self.path(), &["read-tree", "--empty"], &[]);
         git(
@@ -98,7 +101,9 @@ impl GitRepo {
 
     /// Sets an annotated tag of a commit.
     pub fn set_annotated(&self, name: &str, commit: &str) {
-        let tag = format!("object {commit}\ntype commit\ntag x\ntagger a <a@a.io> 1700000000 +0000\n\nx\n");
+        let tag = format!(
+            "object {commit}\ntype commit\ntag x\ntagger a <a@a.io> 1700000000 +0000\n\nx\n"
+        );
         self.set(name, &self.object("tag", tag));
     }
 
@@ -117,7 +122,8 @@ impl GitRepo {
     }
 }
 
-/// Runs git in a folder and returns its output, whatever its exit code is: a server sends also its errors.
+/// Runs git in a folder and returns its output, whatever its exit code is: a server sends also its
+/// errors.
 fn git(folder: &Path, arguments: &[&str], input: &[u8]) -> Vec<u8> {
     let mut process = Command::new("git")
         .args(arguments)
@@ -145,5 +151,7 @@ fn name(output: &[u8]) -> String {
 fn hex_bytes(hex: &str) -> Vec<u8> {
     let digits = hex.as_bytes().chunks(2);
     let byte = |pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-    digits.map(|pair| byte(pair).expect("a name is hex")).collect()
+    digits
+        .map(|pair| byte(pair).expect("a name is hex"))
+        .collect()
 }

@@ -25,7 +25,9 @@ pub use crate::documents::{
 pub use crate::files::{FileAnswer, FileRequest, FileServer};
 pub use crate::git::{GitRepo, tree};
 pub use crate::image::{Image, ImageBuilder, Layer, digest, gzip, index, zstd};
-pub use crate::registry::{Builder as RegistryBuilder, CertificateFault, Fault, Kind, Registry, Request, Say, Wire};
+pub use crate::registry::{
+    Builder as RegistryBuilder, CertificateFault, Fault, Kind, Registry, Request, Say, Wire,
+};
 pub use crate::s3::{S3, S3Builder, S3Call, S3Fault, S3Request, StoredObject};
 pub use crate::until::until;
 pub use crate::variant::variant;

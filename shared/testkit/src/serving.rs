@@ -26,21 +26,35 @@ pub(crate) struct Serving {
 
 /// Binds a free port of an address. Returns its host, as in URLs, too.
 pub(crate) async fn bind(address: IpAddr) -> (TcpListener, String) {
-    let listener = TcpListener::bind((address, 0)).await.expect("loopback has a free port");
-    let address = listener.local_addr().expect("a bound socket has an address");
+    let listener = TcpListener::bind((address, 0))
+        .await
+        .expect("loopback has a free port");
+    let address = listener
+        .local_addr()
+        .expect("a bound socket has an address");
     (listener, address.to_string())
 }
 
 impl Serving {
     /// Starts a server, with a certificate for these names if there are some.
-    pub(crate) async fn start(address: IpAddr, router: Router, tls: Option<(&[String], CertificateFault)>) -> Self {
+    pub(crate) async fn start(
+        address: IpAddr,
+        router: Router,
+        tls: Option<(&[String], CertificateFault)>,
+    ) -> Self {
         let (listener, host) = bind(address).await;
         let (ca_pem, task) = match tls {
             Some((names, fault)) => {
                 let (listener, ca_pem) = tls::listener(listener, names, fault);
-                (Some(ca_pem), tokio::spawn(axum::serve(listener, router).into_future()))
+                (
+                    Some(ca_pem),
+                    tokio::spawn(axum::serve(listener, router).into_future()),
+                )
             }
-            None => (None, tokio::spawn(axum::serve(listener, router).into_future())),
+            None => (
+                None,
+                tokio::spawn(axum::serve(listener, router).into_future()),
+            ),
         };
         let scheme = if ca_pem.is_some() { "https" } else { "http" };
         let url = format!("{scheme}://{host}");

@@ -5,7 +5,8 @@ use std::{fs, io};
 
 use async_trait::async_trait;
 use aws_sdk_s3::{
-    Client, config::Config, error::DisplayErrorContext, operation::get_object::GetObjectError, primitives::ByteStream,
+    Client, config::Config, error::DisplayErrorContext, operation::get_object::GetObjectError,
+    primitives::ByteStream,
 };
 use bytes::Bytes;
 use http::HeaderMap;
@@ -31,10 +32,15 @@ impl BucketTree {
     ///
     /// # Errors
     /// [`TreeError::Store`], and [`TreeError::Write`] for settings that cannot be used.
-    pub async fn open(place: S3Location, store: &StorePlace, settings: &S3Settings) -> Result<Self, TreeError> {
+    pub async fn open(
+        place: S3Location,
+        store: &StorePlace,
+        settings: &S3Settings,
+    ) -> Result<Self, TreeError> {
         if let StorePlace::S3(store) = store
             && store.bucket == place.bucket
-            && (store.name("").starts_with(&place.name("")) || place.name("").starts_with(&store.name("")))
+            && (store.name("").starts_with(&place.name(""))
+                || place.name("").starts_with(&store.name("")))
         {
             return Err(TreeError::Store(place.to_string()));
         }
@@ -62,13 +68,22 @@ impl TreeTarget for BucketTree {
 
     async fn index(&self) -> Result<Option<Bytes>, TreeError> {
         let bucket = &self.place.bucket;
-        let get = self.client.get_object().bucket(bucket).key(self.place.name(INDEX));
+        let get = self
+            .client
+            .get_object()
+            .bucket(bucket)
+            .key(self.place.name(INDEX));
         match get.send().await {
             Ok(found) => {
                 let body = found.body.collect().await.map_err(io::Error::other);
-                return body.map(|body| Some(body.into_bytes())).map_err(TreeError::at(INDEX));
+                return body
+                    .map(|body| Some(body.into_bytes()))
+                    .map_err(TreeError::at(INDEX));
             }
-            Err(error) if error.as_service_error().is_some_and(GetObjectError::is_no_such_key) => {}
+            Err(error)
+                if error
+                    .as_service_error()
+                    .is_some_and(GetObjectError::is_no_such_key) => {}
             Err(error) => return Err(TreeError::at(INDEX)(failed(error))),
         }
         let list = self.client.list_objects_v2().bucket(bucket).max_keys(1);
@@ -82,15 +97,22 @@ impl TreeTarget for BucketTree {
 
     async fn put(&self, path: &str, fields: &HeaderMap, file: TempPath) -> io::Result<()> {
         let (bucket, key) = (&self.place.bucket, self.place.name(path));
-        let body = ByteStream::from_path(&file).await.map_err(io::Error::other)?;
+        let body = ByteStream::from_path(&file)
+            .await
+            .map_err(io::Error::other)?;
         let field = |name| Some(fields.get(name)?.to_str().ok()?.to_owned());
         let (media_type, coding) = (field(&CONTENT_TYPE), field(&CONTENT_ENCODING));
         let put = self.client.put_object().bucket(bucket).key(&key).body(body);
         let put = put.set_content_type(media_type.clone());
         let put = put.set_content_encoding(coding.clone());
         let put = put.set_cache_control(field(&CACHE_CONTROL));
-        let limits = Config::builder().timeout_config(self.settings.put_timeouts(fs::metadata(&file)?.len()));
-        put.customize().config_override(limits).send().await.map_err(failed)?;
+        let limits = Config::builder()
+            .timeout_config(self.settings.put_timeouts(fs::metadata(&file)?.len()));
+        put.customize()
+            .config_override(limits)
+            .send()
+            .await
+            .map_err(failed)?;
         // Clients would take gzip bytes for plain ones. One question tells.
         if coding.is_some() && !self.keeps_fields.load(Ordering::Relaxed) {
             let stored = self.client.head_object().bucket(bucket).key(&key).send();
@@ -107,7 +129,11 @@ impl TreeTarget for BucketTree {
 
     async fn delete(&self, path: &str) -> io::Result<()> {
         let delete = self.client.delete_object().bucket(&self.place.bucket);
-        delete.key(self.place.name(path)).send().await.map_err(failed)?;
+        delete
+            .key(self.place.name(path))
+            .send()
+            .await
+            .map_err(failed)?;
         Ok(())
     }
 }
@@ -147,7 +173,9 @@ mod tests {
         };
         let file = tempfile::NamedTempFile::new().unwrap();
         file.as_file().set_len(2_000_000).unwrap();
-        tree.put("all", &HeaderMap::new(), file.into_temp_path()).await.unwrap();
+        tree.put("all", &HeaderMap::new(), file.into_temp_path())
+            .await
+            .unwrap();
         assert!(server.object("tree/all").is_some());
     }
 
@@ -162,7 +190,11 @@ mod tests {
         ] {
             let (place, store) = (tree.parse().unwrap(), store.parse().unwrap());
             let opened = BucketTree::open(place, &store, &S3Settings::default()).await;
-            assert_eq!(matches!(opened, Err(TreeError::Store(_))), is_refused, "{tree}");
+            assert_eq!(
+                matches!(opened, Err(TreeError::Store(_))),
+                is_refused,
+                "{tree}"
+            );
         }
     }
 }

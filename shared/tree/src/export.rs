@@ -50,18 +50,20 @@ pub trait TreeTarget: Send + Sync + 'static {
     /// [`TreeError::Foreign`] for a place with other files, and failures of the place.
     async fn index(&self) -> Result<Option<Bytes>, TreeError>;
 
-    /// Returns true if the file is there with this size, as far as the place tells without a request for each file.
+    /// Returns true if the file is there with this size, as far as the place tells without a
+    /// request for each file.
     fn has(&self, _path: &str, _size: u64) -> bool {
         true
     }
 
-    /// Returns a temporary link to `source`, an earlier file of the tree with the same bytes, or to the object of the store for
-    /// `path` itself. Returns nothing where that cannot be done.
+    /// Returns a temporary link to `source`, an earlier file of the tree with the same bytes, or to
+    /// the object of the store for `path` itself. Returns nothing where that cannot be done.
     fn link(&self, _path: &str, _source: &str) -> Option<TempPath> {
         None
     }
 
-    /// Gives a temporary file its name, and the header fields of its answer. Others see all of it or nothing of it.
+    /// Gives a temporary file its name, and the header fields of its answer. Others see all of it
+    /// or nothing of it.
     ///
     /// # Errors
     /// Failures of the place.
@@ -94,8 +96,9 @@ pub struct TreeReport {
     pub left_out: Vec<String>,
 }
 
-/// Brings a tree up to date with the published states of a store. `now` is the time of the run. A run that is killed leaves a tree that
-/// serves the old or the new state of each catalog, and that the next run completes.
+/// Brings a tree up to date with the published states of a store. `now` is the time of the run. A
+/// run that is killed leaves a tree that serves the old or the new state of each catalog, and that
+/// the next run completes.
 ///
 /// # Errors
 /// [`TreeError`]. What was written stays.
@@ -118,7 +121,11 @@ pub async fn export(
     };
     known.forget_unfinished();
     let mut run = ExportRun {
-        router: http_api::router(catalogs.clone(), HttpSettings::default(), HttpMetrics::default()),
+        router: http_api::router(
+            catalogs.clone(),
+            HttpSettings::default(),
+            HttpMetrics::default(),
+        ),
         planned: known.clone(),
         known,
         begun: OnceCell::new(),
@@ -132,7 +139,11 @@ pub async fn export(
         let list = run.ask(&list, None).await.into_body().collect().await;
         let list = list.map(Collected::to_bytes).unwrap_or_default();
         let list: Value = serde_json::from_slice(&list).unwrap_or_default();
-        let tags = list["tags"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let tags = list["tags"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str);
         layout.add_catalog(&catalogs, &state, tags).await?;
         names.insert(state.name().to_string());
     }
@@ -154,7 +165,10 @@ pub async fn export(
     for (path, mut file) in unnamed {
         if file.tag.is_empty() || file.is_due(now) || is_of_other_catalog(&path, &names) {
             run.begin().await?;
-            run.target.delete(&path).await.map_err(TreeError::at(&path))?;
+            run.target
+                .delete(&path)
+                .await
+                .map_err(TreeError::at(&path))?;
             run.report.lock().deleted += 1;
         } else {
             index.files.insert(path, file);
@@ -176,7 +190,8 @@ struct ExportRun {
     target: Arc<dyn TreeTarget>,
     /// Files of the run before.
     known: TreeIndex,
-    /// Files of the run before and of this one: the next run deletes what a killed one leaves and nothing names.
+    /// Files of the run before and of this one: the next run deletes what a killed one leaves and
+    /// nothing names.
     planned: TreeIndex,
     /// Set after `planned` was written, which is before the first change.
     begun: OnceCell<()>,
@@ -186,20 +201,27 @@ struct ExportRun {
 
 impl ExportRun {
     async fn begin(&self) -> Result<(), TreeError> {
-        let begun = self.begun.get_or_try_init(|| self.write_index(&self.planned));
+        let begun = self
+            .begun
+            .get_or_try_init(|| self.write_index(&self.planned));
         begun.await.copied()
     }
 
     async fn write_index(&self, index: &TreeIndex) -> Result<(), TreeError> {
         let body = serde_json::to_vec(index).expect("texts and numbers become JSON");
-        self.write(INDEX, &HeaderMap::new(), body.into()).await.map(drop)
+        self.write(INDEX, &HeaderMap::new(), body.into())
+            .await
+            .map(drop)
     }
 
-    /// Writes a file unless it is there. Returns it with its path; nothing for one that the state lacks.
+    /// Writes a file unless it is there. Returns it with its path; nothing for one that the state
+    /// lacks.
     async fn update(&self, file: NamedFile) -> Result<Option<(String, WrittenFile)>, TreeError> {
         let known = self.known.files.get(&file.path);
         let known = known.filter(|known| self.target.has(&file.path, known.size));
-        let answer = self.ask(&file, known.and_then(|known| known.tag.parse().ok())).await;
+        let answer = self
+            .ask(&file, known.and_then(|known| known.tag.parse().ok()))
+            .await;
         let (status, fields) = (answer.status(), answer.headers());
         let field = |name| fields.get(name).and_then(|value| value.to_str().ok());
         let size = field(&CONTENT_LENGTH).and_then(|size| size.parse().ok());
@@ -213,7 +235,10 @@ impl ExportRun {
             (StatusCode::NOT_FOUND, _) if !file.is_needed => return Ok(None),
             (StatusCode::OK, _) => {
                 self.begin().await?;
-                let link = file.same.as_ref().and_then(|same| self.target.link(&file.path, same));
+                let link = file
+                    .same
+                    .as_ref()
+                    .and_then(|same| self.target.link(&file.path, same));
                 if let Some(link) = link {
                     let linked = self.target.put(&file.path, fields, link).await;
                     linked.map_err(TreeError::at(&file.path))?;
@@ -237,7 +262,8 @@ impl ExportRun {
     /// Asks the router for a file, unless it still has a tag.
     async fn ask(&self, file: &NamedFile, known: Option<HeaderValue>) -> Response<Body> {
         let coding = file.coding.content_encoding().unwrap_or("identity");
-        let mut request = Request::get(&file.url).header(ACCEPT_ENCODING, format!("{coding}, *;q=0"));
+        let mut request =
+            Request::get(&file.url).header(ACCEPT_ENCODING, format!("{coding}, *;q=0"));
         if let Some(tag) = known {
             request = request.header(IF_NONE_MATCH, tag);
         }
@@ -267,12 +293,15 @@ impl ExportRun {
 
 /// Returns true for a name below a catalog that is not there any more.
 fn is_of_other_catalog(path: &str, names: &BTreeSet<String>) -> bool {
-    let rest = path.strip_prefix("catalogs/").or_else(|| path.strip_prefix("v2/"));
+    let rest = path
+        .strip_prefix("catalogs/")
+        .or_else(|| path.strip_prefix("v2/"));
     rest.and_then(|rest| rest.split_once('/'))
         .is_some_and(|(name, _)| !names.contains(name))
 }
 
-/// The reason for which a tree is not brought up to date. It still serves the state before, or that of the run.
+/// The reason for which a tree is not brought up to date. It still serves the state before, or that
+/// of the run.
 #[derive(Debug, thiserror::Error)]
 pub enum TreeError {
     /// The store cannot be read.

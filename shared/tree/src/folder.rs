@@ -17,7 +17,8 @@ use crate::{TreeError, TreeForm, TreeTarget, index::INDEX};
 /// Folder of the tree for files that are being written, and for the lock.
 const TEMPORARY: &str = ".tmp";
 
-/// A tree in a folder. Its calls block: a run has nothing else to do, and files of a tree are small but for a few.
+/// A tree in a folder. Its calls block: a run has nothing else to do, and files of a tree are small
+/// but for a few.
 #[derive(Debug)]
 pub struct FolderTree {
     folder: PathBuf,
@@ -29,10 +30,12 @@ pub struct FolderTree {
 }
 
 impl FolderTree {
-    /// Opens or creates the tree of a store, and locks it. With `gzip_only` texts are not written plain.
+    /// Opens or creates the tree of a store, and locks it. With `gzip_only` texts are not written
+    /// plain.
     ///
     /// # Errors
-    /// [`TreeError::Store`], [`TreeError::Foreign`], [`TreeError::Busy`], and failures of the file system.
+    /// [`TreeError::Store`], [`TreeError::Foreign`], [`TreeError::Busy`], and failures of the file
+    /// system.
     pub fn open(folder: &Path, store: &StorePlace, gzip_only: bool) -> Result<Self, TreeError> {
         let at = folder.display().to_string();
         let failed = || TreeError::at(&at);
@@ -42,15 +45,22 @@ impl FolderTree {
         };
         // Nothing is created in a place that is refused.
         let existing = folder.ancestors().find(|folder| folder.exists());
-        let existing = existing.unwrap_or(Path::new(".")).canonicalize().map_err(failed())?;
-        let is_store = |store: &PathBuf| existing.starts_with(store) || folder.exists() && store.starts_with(&existing);
+        let existing = existing
+            .unwrap_or(Path::new("."))
+            .canonicalize()
+            .map_err(failed())?;
+        let is_store = |store: &PathBuf| {
+            existing.starts_with(store) || folder.exists() && store.starts_with(&existing)
+        };
         if store.as_ref().is_some_and(is_store) {
             return Err(TreeError::Store(at));
         }
         fs::create_dir_all(folder).map_err(failed())?;
         let folder = folder.canonicalize().map_err(failed())?;
         let mut entries = fs::read_dir(&folder).map_err(failed())?;
-        let is_other = |entry: io::Result<fs::DirEntry>| entry.is_ok_and(|entry| entry.file_name() != TEMPORARY);
+        let is_other = |entry: io::Result<fs::DirEntry>| {
+            entry.is_ok_and(|entry| entry.file_name() != TEMPORARY)
+        };
         if !folder.join(INDEX).exists() && entries.any(is_other) {
             return Err(TreeError::Foreign(at));
         }
@@ -58,9 +68,13 @@ impl FolderTree {
         let lock = temporary.join("lock");
         fs::create_dir_all(&temporary).map_err(TreeError::at(TEMPORARY))?;
         let file = fs::File::create(&lock).map_err(TreeError::at(TEMPORARY))?;
-        file.try_lock().map_err(|_| TreeError::Busy(folder.clone()))?;
+        file.try_lock()
+            .map_err(|_| TreeError::Busy(folder.clone()))?;
         // What a killed run left.
-        for entry in fs::read_dir(&temporary).map_err(TreeError::at(TEMPORARY))?.flatten() {
+        for entry in fs::read_dir(&temporary)
+            .map_err(TreeError::at(TEMPORARY))?
+            .flatten()
+        {
             if entry.path() != lock {
                 fs::remove_file(entry.path()).map_err(TreeError::at(TEMPORARY))?;
             }
@@ -107,25 +121,33 @@ impl TreeTarget for FolderTree {
         } else {
             &self.folder
         };
-        // File systems without links and other disks refuse in many ways. The copy that follows tells what is wrong.
-        let link = Builder::new().make_in(self.temporary(), |link| fs::hard_link(root.join(source), link));
+        // File systems without links and other disks refuse in many ways. The copy that follows
+        // tells what is wrong.
+        let link = Builder::new().make_in(self.temporary(), |link| {
+            fs::hard_link(root.join(source), link)
+        });
         Some(link.ok()?.into_temp_path())
     }
 
     async fn put(&self, path: &str, _: &HeaderMap, file: TempPath) -> io::Result<()> {
         let path = self.folder.join(path);
         fs::create_dir_all(path.parent().unwrap_or(&self.folder))?;
-        // Web servers make the entity tag of a file from its size and the second of its change. A link has the time of the store's file,
-        // which collection looks at, and other bytes have another name there.
+        // Web servers make the entity tag of a file from its size and the second of its change. A
+        // link has the time of the store's file, which collection looks at, and other bytes have
+        // another name there.
         let (new, old) = (fs::metadata(&file)?, fs::metadata(&path));
         if let Ok(old) = old
             && (new.nlink(), new.len()) == (1, old.len())
             && new.mtime() <= old.mtime()
         {
             let next = old.modified()? + Duration::from_secs(1);
-            fs::File::options().write(true).open(&file)?.set_modified(next)?;
+            fs::File::options()
+                .write(true)
+                .open(&file)?
+                .set_modified(next)?;
         }
-        // A link to the file that has the name already stays where it is (rename(2)), and is then deleted as all temporary files are.
+        // A link to the file that has the name already stays where it is (rename(2)), and is then
+        // deleted as all temporary files are.
         fs::rename(&file, path)
     }
 
@@ -136,8 +158,14 @@ impl TreeTarget for FolderTree {
             _ => {}
         }
         // Folders that are empty now go too; one that is not empty stays.
-        let mut folders = file.ancestors().skip(1).take_while(|folder| *folder != self.folder);
-        while folders.next().is_some_and(|folder| fs::remove_dir(folder).is_ok()) {}
+        let mut folders = file
+            .ancestors()
+            .skip(1)
+            .take_while(|folder| *folder != self.folder);
+        while folders
+            .next()
+            .is_some_and(|folder| fs::remove_dir(folder).is_ok())
+        {}
         Ok(())
     }
 }

@@ -8,14 +8,16 @@ use serde::{Deserialize, Serialize};
 /// Path of the list in the tree.
 pub(crate) const INDEX: &str = "static.json";
 
-/// Time for which a file stays after nothing names it any more: as long as clients may follow an old pointer.
+/// Time for which a file stays after nothing names it any more: as long as clients may follow an
+/// old pointer.
 const STAYS_FOR: Duration = Duration::from_secs(2 * 3600);
 
 /// Files of a tree by their paths.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct TreeIndex {
-    /// True while a run changes files. After one that was killed, names may have other contents than those of their tags.
+    /// True while a run changes files. After one that was killed, names may have other contents
+    /// than those of their tags.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_unfinished: bool,
     pub(crate) files: BTreeMap<String, WrittenFile>,
@@ -34,7 +36,8 @@ pub(crate) struct WrittenFile {
 }
 
 impl TreeIndex {
-    /// Forgets the tags of names after a killed run. A file that is named by its hash has no other content.
+    /// Forgets the tags of names after a killed run. A file that is named by its hash has no other
+    /// content.
     pub(crate) fn forget_unfinished(&mut self) {
         if std::mem::take(&mut self.is_unfinished) {
             let is_name = |path: &str| path.starts_with("catalogs/") || !path.contains("/sha256");
@@ -45,10 +48,14 @@ impl TreeIndex {
 }
 
 impl WrittenFile {
-    /// Marks a file that nothing names. Returns true if it is to be deleted. A time in the future counts as now.
+    /// Marks a file that nothing names. Returns true if it is to be deleted. A time in the future
+    /// counts as now.
     pub(crate) fn is_due(&mut self, now: SystemTime) -> bool {
         let now = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        let since = self.unnamed_since.filter(|since| *since <= now).unwrap_or(now);
+        let since = self
+            .unnamed_since
+            .filter(|since| *since <= now)
+            .unwrap_or(now);
         self.unnamed_since = Some(since);
         now - since >= STAYS_FOR.as_secs()
     }

@@ -17,7 +17,8 @@ pub enum TreeForm {
     Files,
     /// Texts as `.gz` alone, and the rest as in [`Self::Files`].
     GzipFiles,
-    /// Texts and pointers as gzip under their plain names: a bucket has the coding and the media type beside the bytes.
+    /// Texts and pointers as gzip under their plain names: a bucket has the coding and the media
+    /// type beside the bytes.
     Bucket,
 }
 
@@ -72,7 +73,11 @@ pub(crate) struct TreeLayout {
 impl TreeLayout {
     pub(crate) fn new(form: TreeForm) -> Self {
         let (files, left_out) = (BTreeMap::new(), Vec::new());
-        let mut layout = Self { form, files, left_out };
+        let mut layout = Self {
+            form,
+            files,
+            left_out,
+        };
         let mut page = NamedFile::new("index.html".to_owned(), Phase::Catalogs);
         page.url = "/".to_owned();
         layout.text(page, None);
@@ -88,7 +93,8 @@ impl TreeLayout {
         layout
     }
 
-    /// Adds the files of a catalog: its objects, those of earlier states that are stored, and its names. `tags` are those of its image.
+    /// Adds the files of a catalog: its objects, those of earlier states that are stored, and its
+    /// names. `tags` are those of its image.
     pub(crate) async fn add_catalog(
         &mut self,
         catalogs: &PublishedCatalogs,
@@ -106,8 +112,12 @@ impl TreeLayout {
                 Err(error) => return Err(error),
             }
         }
-        let named = |name: &str, phase| NamedFile::new(format!("catalogs/{}/{name}", state.name()), phase);
-        let (all, mut whole) = (named("api/v1/all", Phase::Blobs), named("all.json", Phase::Documents));
+        let named =
+            |name: &str, phase| NamedFile::new(format!("catalogs/{}/{name}", state.name()), phase);
+        let (all, mut whole) = (
+            named("api/v1/all", Phase::Blobs),
+            named("all.json", Phase::Documents),
+        );
         whole.same = Some(all.path.clone());
         for file in [all, whole] {
             self.text(file, Some(current.all.gzip.key().to_string()));
@@ -147,18 +157,31 @@ impl TreeLayout {
             let next = self.files.range(inside.clone()..).next();
             next.is_some_and(|(next, _)| next.starts_with(&inside))
         };
-        let (folders, mut files): (Vec<_>, Vec<_>) =
-            self.files.values().cloned().partition(|file| is_folder(&file.path));
+        let (folders, mut files): (Vec<_>, Vec<_>) = self
+            .files
+            .values()
+            .cloned()
+            .partition(|file| is_folder(&file.path));
         files.sort_by_key(|file| file.phase);
-        self.left_out.extend(folders.into_iter().map(|file| file.path));
+        self.left_out
+            .extend(folders.into_iter().map(|file| file.path));
         (files, self.left_out)
     }
 
     /// Adds the objects of a state, and the parts of its image by their names in the repository.
-    fn add_state(&mut self, stored: &ObjectRef, snapshot: &Snapshot, repository: &str, is_needed: bool) {
+    fn add_state(
+        &mut self,
+        stored: &ObjectRef,
+        snapshot: &Snapshot,
+        repository: &str,
+        is_needed: bool,
+    ) {
         let mut parts = Vec::new();
         let objects = snapshot.objects().into_iter().map(|entry| entry.object);
-        for key in objects.chain([*stored]).map(|object| object.key().to_string()) {
+        for key in objects
+            .chain([*stored])
+            .map(|object| object.key().to_string())
+        {
             let mut file = NamedFile::new(key, Phase::Objects);
             file.same = Some(file.path.clone());
             parts.push(file);
@@ -179,7 +202,10 @@ impl TreeLayout {
         for mut file in parts {
             file.is_needed = is_needed;
             // States share parts.
-            self.files.entry(file.path.clone()).or_insert(file).is_needed |= is_needed;
+            self.files
+                .entry(file.path.clone())
+                .or_insert(file)
+                .is_needed |= is_needed;
         }
     }
 
@@ -192,9 +218,12 @@ impl TreeLayout {
         file
     }
 
-    /// Adds a text in the codings of the form, unless no file can have its name. `gzip` is an object with the same bytes.
+    /// Adds a text in the codings of the form, unless no file can have its name. `gzip` is an
+    /// object with the same bytes.
     fn text(&mut self, file: NamedFile, gzip: Option<String>) {
-        let is_name = |part: &str| !matches!(part, "" | "." | "..") && part.len() <= NAME_MAX && !part.contains('\0');
+        let is_name = |part: &str| {
+            !matches!(part, "" | "." | "..") && part.len() <= NAME_MAX && !part.contains('\0')
+        };
         // A server would send the package `a.gz` as the gzip bytes of `a`.
         let is_coding = self.form != TreeForm::Bucket && file.path.ends_with(".gz");
         if is_coding || !file.path.split('/').all(is_name) {

@@ -6,8 +6,11 @@ mod rollback;
 mod verify;
 
 pub use gc::{
-    GcError, GcMetrics, GcOptions, GcReport, GcStep, NextStep, Retention, UnreadableState, collect_regularly, gc,
+    GcError, GcMetrics, GcOptions, GcReport, GcStep, NextStep, Retention, UnreadableState,
+    collect_regularly, gc,
 };
 pub use history::{HistoryState, history};
 pub use rollback::{RollbackOptions, rollback};
-pub use verify::{Finding, IntegrityCheck, ObjectProblem, Verification, check_body, check_entry, verify};
+pub use verify::{
+    Finding, IntegrityCheck, ObjectProblem, Verification, check_body, check_entry, verify,
+};

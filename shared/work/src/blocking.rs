@@ -3,18 +3,25 @@ use tokio::task::{JoinError, spawn_blocking};
 
 use crate::Budget;
 
-/// Returns a guard that stops the work of a budget when it is dropped, as a future is whose time is over. The threads of the work would
-/// go on without it, and hold memory that the next work needs.
+/// Returns a guard that stops the work of a budget when it is dropped, as a future is whose time is
+/// over. The threads of the work would go on without it, and hold memory that the next work needs.
 pub fn stop_on_drop(budget: Budget) -> ScopeGuard<Budget, fn(Budget)> {
     scopeguard::guard(budget, |budget| budget.stop())
 }
 
-/// Runs work on foreign data on a blocking thread. If the future is dropped before its end, the work of the budget is stopped.
+/// Runs work on foreign data on a blocking thread. If the future is dropped before its end, the
+/// work of the budget is stopped.
 ///
 /// # Errors
 /// Fails if the work panics or the runtime ends.
-#[expect(clippy::disallowed_methods, reason = "this is the place that bounds it")]
-pub async fn run<T: Send + 'static>(budget: Budget, work: impl FnOnce() -> T + Send + 'static) -> Result<T, JoinError> {
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the place that bounds it"
+)]
+pub async fn run<T: Send + 'static>(
+    budget: Budget,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, JoinError> {
     let guard = stop_on_drop(budget);
     let result = spawn_blocking(work).await;
     // It has ended: the guard must not stop the next work of the budget.
@@ -49,7 +56,10 @@ mod tests {
         let budget = Budget::default();
         for _ in 0..2 {
             let own = budget.clone();
-            assert_eq!(run(budget.clone(), move || own.charge(2)).await.unwrap(), Ok(()));
+            assert_eq!(
+                run(budget.clone(), move || own.charge(2)).await.unwrap(),
+                Ok(())
+            );
         }
         assert_eq!(budget.used(), 4);
     }

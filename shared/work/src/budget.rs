@@ -4,7 +4,8 @@ use std::sync::{Arc, OnceLock};
 
 use crate::{MemoryPool, MemoryShare};
 
-/// Default number of steps: some seconds of comparisons. The largest real catalog takes a hundredth.
+/// Default number of steps: some seconds of comparisons. The largest real catalog takes a
+/// hundredth.
 pub const DEFAULT_STEPS: u64 = 1_000_000_000;
 
 /// Bound of the work for one purpose. Copies share it: what stops one stops all.
@@ -45,8 +46,9 @@ impl Budget {
         }))
     }
 
-    /// Holds the place of the work among others, such as a permit, until the last copy of the budget is dropped: a thread that
-    /// goes on after a time-out keeps it. Only the first place is held.
+    /// Holds the place of the work among others, such as a permit, until the last copy of the
+    /// budget is dropped: a thread that goes on after a time-out keeps it. Only the first place is
+    /// held.
     pub fn hold(&self, place: impl Any + Send + Sync) {
         drop(self.0.place.set(Box::new(place)));
     }
@@ -64,16 +66,22 @@ impl Budget {
         self.0.stopped.load(Ordering::Relaxed)
     }
 
-    /// Counts steps that are about to be done. A step is about the comparison of two short texts, or 64 bytes that are read.
+    /// Counts steps that are about to be done. A step is about the comparison of two short texts,
+    /// or 64 bytes that are read.
     ///
     /// # Errors
-    /// [`OverBudget`] if the work is stopped or takes too many steps; then it also stops the other threads.
+    /// [`OverBudget`] if the work is stopped or takes too many steps; then it also stops the other
+    /// threads.
     #[inline]
     pub fn charge(&self, steps: u64) -> Result<(), OverBudget> {
         if self.is_stopped() {
             return Err(self.error());
         }
-        let used = self.0.used.fetch_add(steps, Ordering::Relaxed).saturating_add(steps);
+        let used = self
+            .0
+            .used
+            .fetch_add(steps, Ordering::Relaxed)
+            .saturating_add(steps);
         if used > self.0.steps {
             self.stop();
             return Err(self.error());
@@ -105,7 +113,8 @@ impl Budget {
         self.0.used.load(Ordering::Relaxed)
     }
 
-    /// Waits for memory and takes it: at most all there is. Returns `None` if the work is stopped first. Blocks.
+    /// Waits for memory and takes it: at most all there is. Returns `None` if the work is stopped
+    /// first. Blocks.
     #[must_use]
     pub fn take(&self, bytes: usize) -> Option<MemoryShare> {
         self.0.memory.take(bytes, || self.is_stopped())

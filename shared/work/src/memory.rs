@@ -1,14 +1,15 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use parking_lot::{Condvar, Mutex};
-/// Time between two looks at the flag of a request that waits. Work that ran out of time ends that much later.
+/// Time between two looks at the flag of a request that waits. Work that ran out of time ends that
+/// much later.
 const STOP_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Memory for all foreign data that a process holds at a time.
 ///
-/// Memory is taken for what has been read, and given back when it has been parsed or written. So what holds memory needs
-/// nothing but the processor, and every wait ends. Requests are served in their order: a large one is not passed by small
-/// ones for ever. Copies share the same memory.
+/// Memory is taken for what has been read, and given back when it has been parsed or written. So
+/// what holds memory needs nothing but the processor, and every wait ends. Requests are served in
+/// their order: a large one is not passed by small ones for ever. Copies share the same memory.
 #[derive(Clone, Debug)]
 pub struct MemoryPool(Arc<SharedPool>);
 
@@ -35,7 +36,8 @@ pub struct MemoryShare {
 }
 
 impl MemoryPool {
-    /// Default capacity in bytes: four of the largest documents of real catalogs, 10 MB, at eight times their size.
+    /// Default capacity in bytes: four of the largest documents of real catalogs, 10 MB, at eight
+    /// times their size.
     pub const DEFAULT_BYTES: usize = 256 << 20;
 
     /// Creates a pool of this many bytes.
@@ -57,7 +59,8 @@ impl MemoryPool {
         self.0.state.lock().taken
     }
 
-    /// Waits for memory and takes it: at most all there is. Returns `None` if `is_stopped` is true first.
+    /// Waits for memory and takes it: at most all there is. Returns `None` if `is_stopped` is true
+    /// first.
     pub(crate) fn take(&self, bytes: usize, is_stopped: impl Fn() -> bool) -> Option<MemoryShare> {
         // Only a chunk of many documents asks for more, and each of them fits.
         let bytes = bytes.min(self.0.capacity);
@@ -137,7 +140,9 @@ mod tests {
         // 3 bytes are free, but 8 were asked for before.
         assert!(order.try_recv().is_err());
         drop(first);
-        waiting.into_iter().for_each(|thread| thread.join().unwrap());
+        waiting
+            .into_iter()
+            .for_each(|thread| thread.join().unwrap());
         assert_eq!(order.try_iter().collect::<Vec<_>>(), [8, 3]);
     }
 

@@ -2,8 +2,9 @@ use std::thread::{self, ScopedJoinHandle};
 
 use parking_lot::Mutex;
 
-/// Does `work` for each item, on up to `threads` threads. Each takes the largest item that is left when it has done one, so that they
-/// end at about the same time. Returns the results in the order of the items.
+/// Does `work` for each item, on up to `threads` threads. Each takes the largest item that is left
+/// when it has done one, so that they end at about the same time. Returns the results in the order
+/// of the items.
 ///
 /// # Panics
 /// Panics if `work` does.
@@ -43,7 +44,12 @@ mod tests {
     fn for_each_returns_the_results_in_order_for_any_number_of_threads() {
         let items: Vec<usize> = (0..100).collect();
         for threads in [0, 1, 3, 200] {
-            let doubled = for_each(items.clone(), threads, |item| (item % 7) as u64, |item| item * 2);
+            let doubled = for_each(
+                items.clone(),
+                threads,
+                |item| (item % 7) as u64,
+                |item| item * 2,
+            );
             assert_eq!(doubled, Vec::from_iter((0..200).step_by(2)));
         }
         assert_eq!(for_each(Vec::<u8>::new(), 2, |_| 0, |item| item), []);

@@ -14,16 +14,18 @@ use super::cargo;
 /// Maximum time for one step of a test. More means that the binary hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Builds the `catalog-mirror` binary once and returns its path. Cargo gives a test only the binaries of its own package.
-/// `CATALOG_MIRROR_TEST_BINARY` names another one, to see a test fail with an earlier version.
+/// Builds the `catalog-mirror` binary once and returns its path. Cargo gives a test only the
+/// binaries of its own package. `CATALOG_MIRROR_TEST_BINARY` names another one, to see a test fail
+/// with an earlier version.
 pub(crate) fn path() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| {
         if let Some(path) = std::env::var_os("CATALOG_MIRROR_TEST_BINARY") {
             return path.into();
         }
-        // The examples make cargo count the features that tests add. Without them, this build would compile a hundred
-        // libraries again with fewer features than `cargo test --workspace` gave them.
+        // The examples make cargo count the features that tests add. Without them, this build would
+        // compile a hundred libraries again with fewer features than `cargo test --workspace` gave
+        // them.
         let selection = "build --quiet --locked --workspace --bin catalog-mirror --examples --message-format=json";
         let messages = cargo::said(cargo::command().args(selection.split(' ')));
         let messages = messages
@@ -35,7 +37,8 @@ pub(crate) fn path() -> &'static Path {
     })
 }
 
-/// Returns a command of the binary without the variables of the user's environment that change its behaviour.
+/// Returns a command of the binary without the variables of the user's environment that change its
+/// behaviour.
 pub(crate) fn command<I: AsRef<OsStr>>(arguments: impl IntoIterator<Item = I>) -> Command {
     let mut command = Command::new(path());
     let names = "CATALOG_MIRROR_STORE CATALOG_MIRROR_CONFIG CATALOG_MIRROR_LISTEN REGISTRY_AUTH_FILE RUST_LOG";
@@ -101,7 +104,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a command of the binary with `--listen 127.0.0.1:0`, and waits until it says where it listens.
+    /// Starts a command of the binary with `--listen 127.0.0.1:0`, and waits until it says where it
+    /// listens.
     pub(crate) fn of(mut command: Command) -> Self {
         command.args(["--listen", "127.0.0.1:0", "--log-format", "text", "-v"]);
         let mut child = command
@@ -110,7 +114,10 @@ impl Server {
             .spawn()
             .expect("the binary runs");
         let (sender, lines) = mpsc::channel();
-        forward(child.stdout.take().expect("stdout is piped"), sender.clone());
+        forward(
+            child.stdout.take().expect("stdout is piped"),
+            sender.clone(),
+        );
         forward(child.stderr.take().expect("stderr is piped"), sender);
         let mut server = Self {
             child,
@@ -119,7 +126,8 @@ impl Server {
         };
         server.url = server.wait_for(|line| {
             let at = line.find("127.0.0.1:")?;
-            let mut address = line[at..].split(|c: char| !(c.is_ascii_digit() || c == '.' || c == ':'));
+            let mut address =
+                line[at..].split(|c: char| !(c.is_ascii_digit() || c == '.' || c == ':'));
             Some(format!("http://{}", address.next()?))
         });
         server

@@ -4,9 +4,14 @@ use testkit::{Image, ImageBuilder, Layer};
 
 use super::catalogs::Files;
 
-/// Returns the files of version 1 or 2. The second one has a CRD with an unsafe change, and reads secrets.
+/// Returns the files of version 1 or 2. The second one has a CRD with an unsafe change, and reads
+/// secrets.
 pub(crate) fn files(version: &str) -> Files {
-    let (maximum, resource) = if version == "1" { (5, "pods") } else { (3, "secrets") };
+    let (maximum, resource) = if version == "1" {
+        (5, "pods")
+    } else {
+        (3, "secrets")
+    };
     let operator = format!(
         "kind: ClusterServiceVersion\napiVersion: operators.coreos.com/v1alpha1\nmetadata: {{name: etcd.v{version}}}\n\
          spec:\n  version: {version}.0.0\n  install: {{spec: {{clusterPermissions: [{{serviceAccountName: etcd, rules: [\
@@ -17,7 +22,8 @@ pub(crate) fn files(version: &str) -> Files {
          spec: {{versions: [{{name: v1, served: true, storage: true, schema: {{openAPIV3Schema: {{properties: \
          {{spec: {{properties: {{size: {{maximum: {maximum}}}}}}}}}}}}}}}]}}\n"
     );
-    let annotations = "annotations: {operators.operatorframework.io.bundle.package.v1: etcd}\n".to_owned();
+    let annotations =
+        "annotations: {operators.operatorframework.io.bundle.package.v1: etcd}\n".to_owned();
     [
         ("manifests/operator.yaml", operator),
         ("manifests/crd.yaml", crd),

@@ -10,13 +10,16 @@ pub(crate) fn root() -> PathBuf {
         .to_owned()
 }
 
-/// Returns a command of the cargo that runs these tests, without the variables that name their package: the build script of ring
-/// depends on them, so that ring and all that uses it would be compiled here, and again by the next build.
+/// Returns a command of the cargo that runs these tests, without the variables that name their
+/// package: the build script of ring depends on them, so that ring and all that uses it would be
+/// compiled here, and again by the next build.
 pub(crate) fn command() -> Command {
     let mut command = Command::new(env!("CARGO"));
     command.current_dir(root());
     let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    for name in names.filter(|name| name.starts_with("CARGO_MANIFEST_") || name.starts_with("CARGO_PKG_")) {
+    for name in
+        names.filter(|name| name.starts_with("CARGO_MANIFEST_") || name.starts_with("CARGO_PKG_"))
+    {
         command.env_remove(name);
     }
     command

@@ -6,7 +6,8 @@ use testkit::{Image, ImageBuilder, Layer};
 
 use super::cargo;
 
-/// Number of blobs of one image: the layer, a configuration and a manifest for each of four platforms, the index.
+/// Number of blobs of one image: the layer, a configuration and a manifest for each of four
+/// platforms, the index.
 pub(crate) const IMAGE_BLOBS: u64 = 1 + 4 + 4 + 1;
 
 /// Returns the FBC folder of `v1` or `v2` of the example catalog.
@@ -26,13 +27,18 @@ pub(crate) type Files = Vec<(String, Vec<u8>)>;
 pub(crate) fn files(folder: &Path) -> Files {
     let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(next) = folders.pop() {
-        for entry in fs::read_dir(&next).expect("the folder can be read").flatten() {
+        for entry in fs::read_dir(&next)
+            .expect("the folder can be read")
+            .flatten()
+        {
             let path = entry.path();
             if path.is_dir() {
                 folders.push(path);
                 continue;
             }
-            let name = path.strip_prefix(folder).expect("it was listed below the folder");
+            let name = path
+                .strip_prefix(folder)
+                .expect("it was listed below the folder");
             found.push((
                 name.display().to_string(),
                 fs::read(&path).expect("the file can be read"),
@@ -50,9 +56,11 @@ pub(crate) fn example(version: &str) -> Files {
 
 /// Adds these files to a layer, below a folder.
 pub(crate) fn add(layer: Layer, folder: &str, files: &[(String, Vec<u8>)]) -> Layer {
-    files.iter().fold(layer.dir(folder), |layer, (path, bytes)| {
-        layer.file(&format!("{folder}/{path}"), bytes)
-    })
+    files
+        .iter()
+        .fold(layer.dir(folder), |layer, (path, bytes)| {
+            layer.file(&format!("{folder}/{path}"), bytes)
+        })
 }
 
 /// Builds an image with these files under `/configs`.
@@ -61,7 +69,8 @@ pub(crate) fn image(files: &[(String, Vec<u8>)]) -> Image {
     ImageBuilder::catalog("/configs").layer(layer).build()
 }
 
-/// Returns path and content of a file with one package, which has a channel `stable` of `bundles` bundles, each of which replaces the one before.
+/// Returns path and content of a file with one package, which has a channel `stable` of `bundles`
+/// bundles, each of which replaces the one before.
 pub(crate) fn package(name: &str, bundles: usize) -> (String, Vec<u8>) {
     let bundle = |version: usize| format!("{name}.v{version}.0.0");
     let entry = |version: usize| match version {
@@ -85,6 +94,7 @@ pub(crate) fn package(name: &str, bundles: usize) -> (String, Vec<u8>) {
 /// Writes a file of the folder, and the folders above it.
 pub(crate) fn write(folder: &Path, path: &str, content: &[u8]) {
     let path = folder.join(path);
-    fs::create_dir_all(path.parent().expect("the path is below the folder")).expect("the folder can be written");
+    fs::create_dir_all(path.parent().expect("the path is below the folder"))
+        .expect("the folder can be written");
     fs::write(&path, content).expect("the file can be written");
 }

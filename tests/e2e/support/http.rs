@@ -8,13 +8,16 @@ use super::binary::Server;
 /// Returns a client that opens a connection for each request.
 pub(crate) fn client() -> ClientBuilder {
     // reqwest needs a provider; another test may have installed one.
-    rustls::crypto::ring::default_provider().install_default().ok();
+    rustls::crypto::ring::default_provider()
+        .install_default()
+        .ok();
     Client::builder().no_proxy().pool_max_idle_per_host(0)
 }
 
 /// Sends a request with these header fields.
 pub(crate) async fn request(method: Method, url: &str, fields: &[(&str, &str)]) -> Response {
-    static CLIENT: LazyLock<Client> = LazyLock::new(|| client().build().expect("a plain client can be made"));
+    static CLIENT: LazyLock<Client> =
+        LazyLock::new(|| client().build().expect("a plain client can be made"));
     let request = fields
         .iter()
         .fold(CLIENT.request(method, url), |request, (name, value)| {

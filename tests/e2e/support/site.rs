@@ -23,7 +23,10 @@ impl Site {
     pub(crate) async fn start() -> Self {
         let (registry, store) = (Registry::start().await, MemoryStore::new());
         let mirror = mirror(&registry, &store, MirrorSettings::default());
-        let source = registry.reference("ns/catalog", "latest").parse::<Source>().unwrap();
+        let source = registry
+            .reference("ns/catalog", "latest")
+            .parse::<Source>()
+            .unwrap();
         let name: CatalogName = "site".parse().unwrap();
         let catalog = Catalog::new(name, source);
         Self {
@@ -66,7 +69,9 @@ impl Site {
     }
 
     pub(crate) async fn poll(&self) -> Report {
-        self.mirror.poll(&self.catalog, PollOptions::default()).await
+        self.mirror
+            .poll(&self.catalog, PollOptions::default())
+            .await
     }
 
     pub(crate) async fn poll_forced(&self) -> Report {
@@ -90,7 +95,11 @@ impl Site {
     /// Returns the status of the catalog; `None` if it was never polled.
     pub(crate) async fn status(&self) -> Option<Status> {
         let key = Key::Status(self.catalog.name.clone());
-        self.store.read_document(&key).await.unwrap().map(|(status, _)| status)
+        self.store
+            .read_document(&key)
+            .await
+            .unwrap()
+            .map(|(status, _)| status)
     }
 
     /// Replaces a document or an object.
@@ -113,7 +122,9 @@ impl Site {
     }
 
     pub(crate) async fn is_sound_as(&self, name: &str) {
-        let found = upkeep::verify(&self.store, &name.parse().unwrap()).await.unwrap();
+        let found = upkeep::verify(&self.store, &name.parse().unwrap())
+            .await
+            .unwrap();
         assert_eq!(found.findings, [], "{found:?}");
     }
 
@@ -124,7 +135,11 @@ impl Site {
             offline: true,
             ..GcOptions::default()
         };
-        upkeep::gc(&self.store, &options).await.unwrap().deleted.objects
+        upkeep::gc(&self.store, &options)
+            .await
+            .unwrap()
+            .deleted
+            .objects
     }
 }
 
@@ -132,12 +147,19 @@ fn mirror(registry: &Registry, store: &MemoryStore, settings: MirrorSettings) ->
     let mut images = SourceSettings::default();
     images.http.plain_http = vec![registry.host().to_owned()];
     let images = Sources::new(images).unwrap();
-    Mirror::new(images, Arc::new(store.clone()), settings, PollMetrics::default())
+    Mirror::new(
+        images,
+        Arc::new(store.clone()),
+        settings,
+        PollMetrics::default(),
+    )
 }
 
 /// Returns ten packages, so that one can be removed without a refusal.
 pub(crate) fn ten() -> Files {
-    (0..10).map(|at| catalogs::package(&format!("p{at}"), 3)).collect()
+    (0..10)
+        .map(|at| catalogs::package(&format!("p{at}"), 3))
+        .collect()
 }
 
 /// Returns the ten packages, of which one has another number of bundles.

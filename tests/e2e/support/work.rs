@@ -10,7 +10,8 @@ use testkit::S3;
 use super::binary::{self, Ran, Server};
 use super::catalogs::{self, Files};
 
-/// A folder in which the binary runs. Its store is `store`, and `example` is the layout of the example catalog.
+/// A folder in which the binary runs. Its store is `store`, and `example` is the layout of the
+/// example catalog.
 pub(crate) struct Work {
     folder: TempDir,
 }
@@ -18,7 +19,8 @@ pub(crate) struct Work {
 impl Work {
     pub(crate) fn new() -> Self {
         let folder = TempDir::new().expect("there is room for a folder");
-        symlink(catalogs::example_layout(), folder.path().join("example")).expect("the folder is empty");
+        symlink(catalogs::example_layout(), folder.path().join("example"))
+            .expect("the folder is empty");
         Self { folder }
     }
 
@@ -82,28 +84,42 @@ impl Work {
         Ran::of(command.env("AWS_EC2_METADATA_DISABLED", "true"))
     }
 
-    /// Runs the lines of a transcript. A line begins with the expected exit code. Below it stand texts of its output: after `>` of
-    /// standard output, after `!` of standard error, and after `-` one that neither has.
+    /// Runs the lines of a transcript. A line begins with the expected exit code. Below it stand
+    /// texts of its output: after `>` of standard output, after `!` of standard error, and after
+    /// `-` one that neither has.
     #[track_caller]
     pub(crate) fn plays(&self, transcript: &str) {
         let mut ran: Option<Ran> = None;
-        for line in transcript.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        for line in transcript
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+        {
             let (mark, rest) = line.split_once(' ').expect("a line has a mark and a text");
             match (mark, &ran) {
                 (">", Some(ran)) => ran.prints(rest),
                 ("!", Some(ran)) => ran.complains(rest),
                 ("-", Some(ran)) => assert!(
-                    ![&ran.stdout, &ran.stderr].iter().any(|text| text.contains(rest)),
+                    ![&ran.stdout, &ran.stderr]
+                        .iter()
+                        .any(|text| text.contains(rest)),
                     "{ran:#?}"
                 ),
-                _ => ran = Some(self.run(rest).exits(mark.parse().expect("an exit code is a number"))),
+                _ => {
+                    ran = Some(
+                        self.run(rest)
+                            .exits(mark.parse().expect("an exit code is a number")),
+                    )
+                }
             }
         }
     }
 
     /// Polls a version of the example as `demo`.
     pub(crate) fn poll(&self, version: &str) -> Ran {
-        self.run(&format!("poll --store store --catalog demo=oci:example:{version}"))
+        self.run(&format!(
+            "poll --store store --catalog demo=oci:example:{version}"
+        ))
     }
 
     /// Polls `source` as `demo`, from a host without TLS. The exit code tells a publication.

@@ -23,7 +23,8 @@ thread_local! {
     static OLDER: Site = Site::new(&["v1"]);
 }
 
-/// Imports an archive that was forged by a party who knows the format into an empty store, or into one with an older state.
+/// Imports an archive that was forged by a party who knows the format into an empty store, or into
+/// one with an older state.
 ///
 /// # Panics
 /// As [`volume`], or if a serial goes back.
@@ -74,7 +75,11 @@ fn import(volume: &[u8], store: &MemoryStore) {
 
 fn serial(store: &MemoryStore) -> Option<u64> {
     let current = store.objects().remove(&Key::Current(name()))?;
-    Some(Current::from_bytes(&current).expect("a sound pointer").serial)
+    Some(
+        Current::from_bytes(&current)
+            .expect("a sound pointer")
+            .serial,
+    )
 }
 
 fn file(bytes: &[u8]) -> File {
@@ -93,12 +98,16 @@ pub(crate) fn export(store: &MemoryStore, whole: bool) -> Vec<u8> {
         ..PackOptions::default()
     };
     run(async {
-        let pack = Pack::plan(store, &[name()], &options).await.expect("a sound store");
+        let pack = Pack::plan(store, &[name()], &options)
+            .await
+            .expect("a sound store");
         let write = move || {
             let mut bytes = Vec::new();
             pack.write(1, &mut bytes).expect("memory takes all");
             bytes
         };
-        tokio::task::spawn_blocking(write).await.expect("it is not cancelled")
+        tokio::task::spawn_blocking(write)
+            .await
+            .expect("it is not cancelled")
     })
 }

@@ -1,11 +1,14 @@
 use std::{cell::RefCell, fmt::Debug};
 
 use http::{HeaderMap, StatusCode};
-use model::{Current, Document, Encoding, Index, Key, Kind, ObjectDigest, Sha256, Snapshot, StoredDocument};
+use model::{
+    Current, Document, Encoding, Index, Key, Kind, ObjectDigest, Sha256, Snapshot, StoredDocument,
+};
 
 use crate::site::{Site, name};
 
-/// Parts of the paths whose answers are lines, tagged by their hash: of the whole catalog, and of a package.
+/// Parts of the paths whose answers are lines, tagged by their hash: of the whole catalog, and of a
+/// package.
 const CONTENTS: [&str; 2] = ["/api/v1/all", "/packages/"];
 
 thread_local! {
@@ -32,7 +35,8 @@ pub(crate) fn snapshot(input: &[u8]) {
     round_trip::<Snapshot>(input);
     SITE.with_borrow_mut(|site| {
         point(site, testkit::zstd(input));
-        // A publisher is trusted with the hashes of a package's lines, which `verify` and `sync` compare.
+        // A publisher is trusted with the hashes of a package's lines, which `verify` and `sync`
+        // compare.
         check(site, &CONTENTS[..1]);
     });
 }
@@ -48,7 +52,10 @@ pub(crate) fn index(input: &[u8]) {
             index: put(site, Kind::Index, testkit::zstd(input)),
             ..site.snapshot.clone()
         };
-        point(site, snapshot.to_stored().expect("the compressor has memory"));
+        point(
+            site,
+            snapshot.to_stored().expect("the compressor has memory"),
+        );
         check(site, &CONTENTS);
     });
 }
@@ -76,15 +83,25 @@ fn put(site: &Site, kind: Kind, bytes: Vec<u8>) -> ObjectDigest {
     digest
 }
 
-/// Checks that every request is answered, and that every complete answer whose path holds one of `contents` matches its tag.
+/// Checks that every request is answered, and that every complete answer whose path holds one of
+/// `contents` matches its tag.
 fn check(site: &mut Site, contents: &[&str]) {
     site.restart();
     for path in paths(site) {
         let answer = site.get(&path, HeaderMap::new());
         // Gone: the pointer does not remember the older content.
         let (ok, gone) = (StatusCode::OK, StatusCode::GONE);
-        let expected = [ok, gone, StatusCode::NOT_FOUND, StatusCode::SERVICE_UNAVAILABLE];
-        assert!(expected.contains(&answer.status), "{} to {path}", answer.status);
+        let expected = [
+            ok,
+            gone,
+            StatusCode::NOT_FOUND,
+            StatusCode::SERVICE_UNAVAILABLE,
+        ];
+        assert!(
+            expected.contains(&answer.status),
+            "{} to {path}",
+            answer.status
+        );
         let is_content = contents.iter().any(|content| path.contains(content));
         if let (StatusCode::OK, true, Some(body)) = (answer.status, is_content, &answer.body) {
             assert_eq!(
@@ -110,7 +127,10 @@ fn paths(site: &Site) -> Vec<String> {
         demo("packages".to_owned()),
         demo("packages/demo-queue".to_owned()),
         demo("content-hash".to_owned()),
-        demo(format!("changes?since={}", site.current.previous[0].content_hash)),
+        demo(format!(
+            "changes?since={}",
+            site.current.previous[0].content_hash
+        )),
         "/v2/_catalog".to_owned(),
         "/v2/demo/tags/list".to_owned(),
         "/v2/demo/manifests/latest".to_owned(),

@@ -45,11 +45,19 @@ pub(crate) fn checked_lines(file: &[u8], filler: &str) -> Option<Vec<Value>> {
     cut_anywhere(&long);
     let lines = lines?;
     let again = canonical(&lines, WHOLE).expect("canonical lines are canonical lines' form");
-    assert_eq!(text(&again), text(&lines), "the canonical form has another one");
-    lines.split_inclusive(|byte| *byte == b'\n').map(value).collect()
+    assert_eq!(
+        text(&again),
+        text(&lines),
+        "the canonical form has another one"
+    );
+    lines
+        .split_inclusive(|byte| *byte == b'\n')
+        .map(value)
+        .collect()
 }
 
-/// Checks the promise of [`FbcLimits::memory_ratio`] for the memory that parsing takes and for the lines.
+/// Checks the promise of [`FbcLimits::memory_ratio`] for the memory that parsing takes and for the
+/// lines.
 fn check_memory(file: &[u8]) {
     let limits = FbcLimits::default();
     let limit = limits.memory_ratio * file.len().max(SMALL) + CONSTANT;
@@ -57,7 +65,8 @@ fn check_memory(file: &[u8]) {
     let lines = memory::within(limit, &start, || {
         let mut lines = 0;
         for chunk in Chunks::new(file, limits, WHOLE) {
-            let read = chunk.and_then(|chunk| chunk.metas(&limits, &mut |meta| lines += meta.line.len()));
+            let read =
+                chunk.and_then(|chunk| chunk.metas(&limits, &mut |meta| lines += meta.line.len()));
             if read.is_err() {
                 return 0;
             }
@@ -76,7 +85,8 @@ fn cut_anywhere(file: &[u8]) -> Option<Vec<u8>> {
             assert_eq!(text(&whole), text(&cut), "a cut changes what is in it");
             Some(whole)
         }
-        // For input that is neither JSON nor YAML, the chunk size may decide which of the two errors is reported.
+        // For input that is neither JSON nor YAML, the chunk size may decide which of the two
+        // errors is reported.
         (Err(_), Err(_)) => None,
         (whole, cut) => panic!("whole: {whole:?}, cut: {cut:?}"),
     }
@@ -91,14 +101,16 @@ fn canonical(file: &[u8], target: usize) -> Result<Vec<u8>, FbcError> {
     Ok(lines)
 }
 
-/// Parses a canonical line with `serde_json`, which must print it unchanged; `None` beyond its maximum depth.
+/// Parses a canonical line with `serde_json`, which must print it unchanged; `None` beyond its
+/// maximum depth.
 fn value(line: &[u8]) -> Option<Value> {
     if line.iter().filter(|byte| b"[{".contains(byte)).count() > DEPTH {
         return None;
     }
     let (end, line) = line.split_last().expect("a line has an end");
     assert_eq!(*end, b'\n');
-    let value: Value = serde_json::from_slice(line).unwrap_or_else(|error| panic!("{}: {error}", text(line)));
+    let value: Value =
+        serde_json::from_slice(line).unwrap_or_else(|error| panic!("{}: {error}", text(line)));
     if !has_float(&value) {
         // The crate sorts keys, and Go escapes two more characters.
         let expected = value.to_string().replace('\u{2028}', "\\u2028");

@@ -7,15 +7,15 @@ use crate::memory;
 /// Maximum number of components of a path, and of repetitions of a part of a pattern.
 const DEEP: usize = 500;
 
-/// Maximum size of a path and of an ignore file, in bytes. A path is compared with all patterns of a file before the steps are
-/// checked.
+/// Maximum size of a path and of an ignore file, in bytes. A path is compared with all patterns of
+/// a file before the steps are checked.
 const PATH_BYTES: usize = 4 << 10;
 const FILE_BYTES: usize = 8 << 10;
 /// Number of steps after which an input is given up: a second without optimisation.
 const STEPS: u64 = 20_000_000;
 
-/// Memory for each byte of the ignore files: a pattern of one character takes two bytes there, and up to 400 in lists that grow
-/// in steps.
+/// Memory for each byte of the ignore files: a pattern of one character takes two bytes there, and
+/// up to 400 in lists that grow in steps.
 const RATIO: usize = 200;
 
 /// Files with patterns, and paths that are compared with them.
@@ -25,8 +25,8 @@ struct Tree {
     paths: Vec<String>,
 }
 
-/// Compares paths, also deep ones, with `.indexignore` files: memory and steps are bounded by the sizes, and the order of the
-/// files does not matter.
+/// Compares paths, also deep ones, with `.indexignore` files: memory and steps are bounded by the
+/// sizes, and the order of the files does not matter.
 ///
 /// # Panics
 /// If not.
@@ -40,16 +40,23 @@ pub(crate) fn indexignore(input: &[u8]) {
         .map(|(path, lines)| path.len() + lines.len() + 1)
         .sum();
     let budget = Budget::new(STEPS, MemoryPool::default());
-    let ignore = memory::within(RATIO * bytes + (4 << 10), "patterns", || patterns(tree.files.iter()));
+    let ignore = memory::within(RATIO * bytes + (4 << 10), "patterns", || {
+        patterns(tree.files.iter())
+    });
     // The only other error is a line of 64 KiB.
     let Ok(ignore) = ignore else { return };
     let reversed = patterns(tree.files.iter().rev()).expect("it was accepted in another order");
     for path in &tree.paths {
         let before = budget.used();
-        let excluded = memory::within(32 * path.len() + 1024, path, || ignore.excludes(path, &budget));
+        let excluded = memory::within(32 * path.len() + 1024, path, || {
+            ignore.excludes(path, &budget)
+        });
         let steps = (budget.used() - before) as usize;
         let most = 4 * (bytes + 1) * (path.len() + 1);
-        assert!(steps <= most, "{steps} steps, more than {most}: {path} in {tree:?}");
+        assert!(
+            steps <= most,
+            "{steps} steps, more than {most}: {path} in {tree:?}"
+        );
         let Ok(excluded) = excluded else {
             assert!(budget.used() > STEPS, "{path} in {tree:?}");
             return;
@@ -62,7 +69,9 @@ pub(crate) fn indexignore(input: &[u8]) {
     }
 }
 
-fn patterns<'a>(files: impl Iterator<Item = &'a (String, Vec<u8>)>) -> std::result::Result<IndexIgnore, FbcError> {
+fn patterns<'a>(
+    files: impl Iterator<Item = &'a (String, Vec<u8>)>,
+) -> std::result::Result<IndexIgnore, FbcError> {
     let mut ignore = IndexIgnore::default();
     for (path, lines) in files {
         ignore.add(path, lines, usize::MAX)?;
@@ -105,7 +114,16 @@ fn times(choices: &mut Unstructured<'_>) -> Result<usize> {
 }
 
 fn path(choices: &mut Unstructured<'_>) -> Result<String> {
-    const NAMES: [&str; 8] = ["a", "b", "ab", "aab", "aaaaaaaaaaaaaaaab", "é", "*", ".indexignore"];
+    const NAMES: [&str; 8] = [
+        "a",
+        "b",
+        "ab",
+        "aab",
+        "aaaaaaaaaaaaaaaab",
+        "é",
+        "*",
+        ".indexignore",
+    ];
     let mut parts = Vec::new();
     for _ in 0..choices.int_in_range(1..=4)? {
         let name = *choices.choose(&NAMES)?;
@@ -130,6 +148,10 @@ fn line(choices: &mut Unstructured<'_>) -> Result<String> {
         let times = times(choices)?;
         line.push_str(&part.repeat(times));
     }
-    line.push_str(if bool::arbitrary(choices)? { "\n" } else { "/\n" });
+    line.push_str(if bool::arbitrary(choices)? {
+        "\n"
+    } else {
+        "/\n"
+    });
     Ok(line)
 }

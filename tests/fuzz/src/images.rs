@@ -45,7 +45,10 @@ impl FileSink for Seen {
     fn link(&mut self, path: &str, target: &str) -> io::Result<()> {
         assert!(self.files.contains_key(target), "{path} leads to {target}");
         let before = self.links.insert(path.to_owned(), target.to_owned());
-        assert!(before.is_none() && !self.files.contains_key(path), "{path} comes twice");
+        assert!(
+            before.is_none() && !self.files.contains_key(path),
+            "{path} comes twice"
+        );
         Ok(())
     }
 }
@@ -85,5 +88,9 @@ pub(crate) fn read(image: &Image) -> Result<Seen, Error> {
 /// Returns a folder for temporary files, in memory if possible.
 pub(crate) fn in_memory() -> PathBuf {
     let memory = PathBuf::from("/dev/shm");
-    if memory.is_dir() { memory } else { env::temp_dir() }
+    if memory.is_dir() {
+        memory
+    } else {
+        env::temp_dir()
+    }
 }

@@ -2,7 +2,8 @@ use serde_json::{Deserializer, Value};
 
 use crate::fbc::checked_lines;
 
-/// Parses a JSON file with this project's parser and with `serde_json`: if both accept it, their values are equal.
+/// Parses a JSON file with this project's parser and with `serde_json`: if both accept it, their
+/// values are equal.
 ///
 /// # Panics
 /// If they differ.
@@ -29,9 +30,13 @@ fn documents(input: &[u8]) -> Option<Vec<Value>> {
 fn same(ours: &Value, theirs: &Value) -> bool {
     match (ours, theirs) {
         (Value::Number(a), Value::Number(b)) if b.is_f64() => close(a.as_f64(), b.as_f64()),
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+        }
         (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+            a.len() == b.len()
+                && a.iter()
+                    .all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
         }
         (ours, theirs) => ours == theirs,
     }
@@ -39,6 +44,8 @@ fn same(ours: &Value, theirs: &Value) -> bool {
 
 /// Returns true if two numbers are equal to `serde_json`, whose last bit is not always right.
 fn close(a: Option<f64>, b: Option<f64>) -> bool {
-    let (Some(a), Some(b)) = (a, b) else { return false };
+    let (Some(a), Some(b)) = (a, b) else {
+        return false;
+    };
     a == b || (a - b).abs() <= a.abs() * 2.0 * f64::EPSILON
 }

@@ -11,7 +11,8 @@ macro_rules! fixtures {
     };
 }
 
-pub(crate) const KEYS: [&[u8]; 6] = fixtures!("rsa.pub" "rsa.asc" "early.pub" "ecdsa.pub" "sub.pub" "gone.pub");
+pub(crate) const KEYS: [&[u8]; 6] =
+    fixtures!("rsa.pub" "rsa.asc" "early.pub" "ecdsa.pub" "sub.pub" "gone.pub");
 
 /// OpenPGP messages, valid and invalid.
 pub(crate) const MESSAGES: [&[u8]; 12] = fixtures!(
@@ -21,7 +22,9 @@ pub(crate) const MESSAGES: [&[u8]; 12] = fixtures!(
 
 /// All payloads that these keys have signed, each with the fingerprint of its key.
 static SIGNED: LazyLock<BTreeSet<(Vec<u8>, String)>> = LazyLock::new(|| {
-    let signed = MESSAGES.iter().filter_map(|message| RING.open(message).ok());
+    let signed = MESSAGES
+        .iter()
+        .filter_map(|message| RING.open(message).ok());
     let signed: BTreeSet<_> = signed.map(|signed| (signed.payload, signed.key)).collect();
     assert_eq!(signed.len(), 7);
     signed
@@ -32,7 +35,8 @@ static RING: LazyLock<Arc<dyn Keyring>> = LazyLock::new(|| {
     read_keyring(&keys).expect("keys")
 });
 
-/// Reads bytes as an OpenPGP message and as a key file: only signed payloads are accepted, and only for their own keys.
+/// Reads bytes as an OpenPGP message and as a key file: only signed payloads are accepted, and only
+/// for their own keys.
 ///
 /// # Panics
 /// If another payload or key is accepted.

@@ -4,8 +4,8 @@ use testkit::Answer;
 
 use crate::site::with_site;
 
-/// Sends a request to the registry API: `METHOD PATH`, then header fields, each on a line. Nothing may change, refusals must
-/// follow the specification, and bodies must match their digests.
+/// Sends a request to the registry API: `METHOD PATH`, then header fields, each on a line. Nothing
+/// may change, refusals must follow the specification, and bodies must match their digests.
 ///
 /// # Panics
 /// If one of these does not hold.
@@ -21,7 +21,10 @@ pub(crate) fn oci(input: &[u8]) {
         assert!(!answer.status.is_server_error(), "{about}");
         let reads = method == Method::GET || method == Method::HEAD;
         let is_preflight = method == Method::OPTIONS && answer.status == StatusCode::NO_CONTENT;
-        assert!(reads || is_preflight || answer.status.is_client_error(), "{about}");
+        assert!(
+            reads || is_preflight || answer.status.is_client_error(),
+            "{about}"
+        );
         if method == Method::HEAD {
             assert_eq!(answer.bytes(), b"", "{about}");
         } else if answer.status.is_client_error() {
@@ -54,7 +57,10 @@ fn check_refusal(answer: &Answer, about: &str) {
     assert_eq!(answer.header("content-type"), "application/json", "{about}");
     let body: serde_json::Value = serde_json::from_slice(answer.bytes()).expect("an error is JSON");
     let code = body["errors"][0]["code"].as_str().unwrap_or_default();
-    let is_code = |text: &str| text.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
+    let is_code = |text: &str| {
+        text.bytes()
+            .all(|byte| byte.is_ascii_uppercase() || byte == b'_')
+    };
     assert!(!code.is_empty() && is_code(code), "{about}: {body}");
     assert!(body["errors"][0]["message"].is_string(), "{about}: {body}");
 }
@@ -62,6 +68,10 @@ fn check_refusal(answer: &Answer, about: &str) {
 fn check_digest(answer: &Answer, about: &str) {
     let digest = answer.header("docker-content-digest");
     if !digest.is_empty() {
-        assert_eq!(digest, format!("sha256:{}", Sha256::of(answer.bytes())), "{about}");
+        assert_eq!(
+            digest,
+            format!("sha256:{}", Sha256::of(answer.bytes())),
+            "{about}"
+        );
     }
 }

@@ -43,8 +43,8 @@ impl Entry {
     }
 }
 
-/// Reads layers of files, folders, links and whiteouts: the result equals the files on a disk to which the layers were
-/// unpacked one after another.
+/// Reads layers of files, folders, links and whiteouts: the result equals the files on a disk to
+/// which the layers were unpacked one after another.
 ///
 /// # Panics
 /// If it does not.
@@ -59,7 +59,8 @@ pub(crate) fn overlay(input: &[u8]) {
         check(root, &layers, &tree, &about);
         return;
     }
-    // A path that occurs twice in a layer is refused, unless the layer is hidden; on a disk, either entry may win.
+    // A path that occurs twice in a layer is refused, unless the layer is hidden; on a disk, either
+    // entry may win.
     match read(&image(root, &layers)) {
         Ok(_)
         | Err(
@@ -76,13 +77,14 @@ pub(crate) fn overlay(input: &[u8]) {
     }
 }
 
-/// Checks that the reader finds the files of the tree, or refuses the image for a documented reason: a link without a target,
-/// an image without a catalog.
+/// Checks that the reader finds the files of the tree, or refuses the image for a documented
+/// reason: a link without a target, an image without a catalog.
 fn check(root: &str, layers: &[Vec<Entry>], tree: &Tree, about: &str) {
     let expected = tree.files(root);
     match read(&image(root, layers)) {
         Ok(seen) => assert_eq!(seen.contents(), expected, "{about}"),
-        Err(Error::Unpack(UnpackError::Link { .. })) if layers.iter().flatten().any(Entry::is_link) => {}
+        Err(Error::Unpack(UnpackError::Link { .. }))
+            if layers.iter().flatten().any(Entry::is_link) => {}
         Err(Error::Image(_)) if expected.is_empty() => {}
         Err(error) => panic!("{error:?} for {about}"),
     }
@@ -147,12 +149,14 @@ fn target(input: &mut Unstructured<'_>, root: &str) -> arbitrary::Result<String>
 
 fn layer(entries: &[Entry]) -> Layer {
     let layer = Layer::new().plain();
-    entries.iter().fold(layer, |layer, Entry { path, kind }| match kind {
-        EntryKind::File(content) => layer.file(path, content),
-        EntryKind::Dir => layer.dir(path),
-        EntryKind::Symlink(target) => layer.symlink(path, target),
-        EntryKind::Hardlink(target) => layer.hardlink(path, target),
-        EntryKind::Whiteout => layer.whiteout(path),
-        EntryKind::Opaque => layer.opaque(path),
-    })
+    entries
+        .iter()
+        .fold(layer, |layer, Entry { path, kind }| match kind {
+            EntryKind::File(content) => layer.file(path, content),
+            EntryKind::Dir => layer.dir(path),
+            EntryKind::Symlink(target) => layer.symlink(path, target),
+            EntryKind::Hardlink(target) => layer.hardlink(path, target),
+            EntryKind::Whiteout => layer.whiteout(path),
+            EntryKind::Opaque => layer.opaque(path),
+        })
 }

@@ -4,7 +4,8 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use model::ImageReference;
 use serde_json::Value;
 use trust::policy::{
-    AttachedSignature, ImageSignatures, KeySources, Keyring, OpenPgpError, Policy, PolicyError, SignedMessage,
+    AttachedSignature, ImageSignatures, KeySources, Keyring, OpenPgpError, Policy, PolicyError,
+    SignedMessage,
 };
 use trust::{PublicKey, pae};
 
@@ -12,9 +13,12 @@ use crate::publisher;
 
 /// Digest, payload, signature and bundle made by cosign; see `shared/trust`.
 const DIGEST: &str = "sha256:5a57d71063c67896cf87e4824d3eb3ed5e6c474dae34fe47d62d2414968986c9";
-pub(crate) const PAYLOAD: &[u8] = include_bytes!("../../../shared/trust/src/policy/fixtures/payload.json");
-pub(crate) const SIGNATURE: &str = include_str!("../../../shared/trust/src/policy/fixtures/payload.sig");
-pub(crate) const BUNDLE: &[u8] = include_bytes!("../../../shared/trust/src/policy/fixtures/bundle.json");
+pub(crate) const PAYLOAD: &[u8] =
+    include_bytes!("../../../shared/trust/src/policy/fixtures/payload.json");
+pub(crate) const SIGNATURE: &str =
+    include_str!("../../../shared/trust/src/policy/fixtures/payload.sig");
+pub(crate) const BUNDLE: &[u8] =
+    include_bytes!("../../../shared/trust/src/policy/fixtures/bundle.json");
 const KEY: &str = include_str!("../../../shared/trust/src/policy/fixtures/cosign.pub");
 
 const COSIGN: &str = "cosign container image signature";
@@ -43,8 +47,8 @@ pub(crate) const WRITTEN: [&str; 6] = [
     r#"{"_type":"https://in-toto.io/Statement/v1","subject":[{"name":"a","digest":{"sha256":"5a57d71063c67896cf87e4824d3eb3ed5e6c474dae34fe47d62d2414968986c9"}}],"predicateType":"https://sigstore.dev/cosign/sign/v1","predicate":{}}"#,
 ];
 
-/// Reads bytes as a `policy.json`, as a signature and as a signed payload: only signed content is accepted, with its own
-/// meaning, and a policy requires what it says.
+/// Reads bytes as a `policy.json`, as a signature and as a signed payload: only signed content is
+/// accepted, with its own meaning, and a policy requires what it says.
 ///
 /// # Panics
 /// If one of these does not hold.
@@ -86,7 +90,11 @@ fn asks_for_nothing(text: &[u8]) -> bool {
     let docker = &document["transports"]["docker"];
     let chosen = SCOPES.iter().find_map(|scope| docker.get(scope));
     let entries = chosen.unwrap_or(&document["default"]).as_array();
-    entries.is_some_and(|entries| entries.iter().all(|entry| entry["type"] == "insecureAcceptAnything"))
+    entries.is_some_and(|entries| {
+        entries
+            .iter()
+            .all(|entry| entry["type"] == "insecureAcceptAnything")
+    })
 }
 
 /// Checks that only the one payload and the one statement that the key has signed are accepted.
@@ -143,7 +151,10 @@ fn states(payload: &[u8]) -> bool {
     let statement = json(payload);
     let (_, hex) = DIGEST.split_once(':').expect("a digest");
     let subjects = statement["subject"].as_array().expect("subjects");
-    statement["predicateType"] == SIGN && subjects.iter().any(|subject| subject["digest"]["sha256"] == hex)
+    statement["predicateType"] == SIGN
+        && subjects
+            .iter()
+            .any(|subject| subject["digest"]["sha256"] == hex)
 }
 
 fn attached(payload: &[u8], signature: &str) -> ImageSignatures {
@@ -169,7 +180,11 @@ fn statement(payload: &[u8]) -> ImageSignatures {
     let envelope = serde_json::json!({
         "payload": STANDARD.encode(payload), "payloadType": IN_TOTO, "signatures": [{"sig": sig}],
     });
-    bundle(serde_json::json!({"dsseEnvelope": envelope}).to_string().as_bytes())
+    bundle(
+        serde_json::json!({"dsseEnvelope": envelope})
+            .to_string()
+            .as_bytes(),
+    )
 }
 
 fn image() -> ImageReference {

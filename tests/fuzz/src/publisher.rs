@@ -54,12 +54,22 @@ pub(crate) fn check(input: &[u8]) {
     assert_eq!(unsigned(input), unsigned(&signed()), "{text}");
     if let Ok(current) = Current::from_bytes(input) {
         let signatures = Vec::new();
-        assert_eq!(Current { signatures, ..current }, published(), "{text}");
+        assert_eq!(
+            Current {
+                signatures,
+                ..current
+            },
+            published(),
+            "{text}"
+        );
     }
 }
 
 fn unsigned(document: &[u8]) -> Value {
-    let mut document: Value = serde_json::from_slice(document).expect("a verified document is JSON");
-    document.as_object_mut().map(|members| members.remove("signatures"));
+    let mut document: Value =
+        serde_json::from_slice(document).expect("a verified document is JSON");
+    document
+        .as_object_mut()
+        .map(|members| members.remove("signatures"));
     document
 }

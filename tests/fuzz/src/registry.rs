@@ -1,7 +1,9 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use grpc::olm_v0::api::{CustomSchemasRequest, GroupVersionKind};
-use grpc::olm_v0::{ApiIndex, BundlePlace, ContentsBuilder, LineRange, PackageRecord, PackageRecorder, meta_struct};
+use grpc::olm_v0::{
+    ApiIndex, BundlePlace, ContentsBuilder, LineRange, PackageRecord, PackageRecorder, meta_struct,
+};
 use model::Sha256;
 
 use crate::memory;
@@ -17,14 +19,19 @@ const CHUNK: usize = 7;
 /// Memory for the compressed contents of a package.
 const CONTENTS_MAX: usize = 1 << 20;
 
-/// Records the lines of a package and asks for everything: the record does not depend on the chunks, memory is bounded, and
-/// every answer is a message or an error.
+/// Records the lines of a package and asks for everything: the record does not depend on the
+/// chunks, memory is bounded, and every answer is a message or an error.
 ///
 /// # Panics
 /// If not.
 pub(crate) fn records(lines: &[u8]) {
-    let about = format!("{:?}", String::from_utf8_lossy(&lines[..lines.len().min(1000)]));
-    let whole = memory::within(RECORD_RATIO * lines.len() + FLOOR, &about, || record(lines, usize::MAX));
+    let about = format!(
+        "{:?}",
+        String::from_utf8_lossy(&lines[..lines.len().min(1000)])
+    );
+    let whole = memory::within(RECORD_RATIO * lines.len() + FLOOR, &about, || {
+        record(lines, usize::MAX)
+    });
     assert_eq!(whole, record(lines, CHUNK), "{about}");
     let Ok(record) = whole else { return };
     let mut index = ApiIndex::default();
@@ -43,7 +50,8 @@ fn record(lines: &[u8], chunk: usize) -> Result<PackageRecord, String> {
 /// Asks for everything.
 fn ask(index: &ApiIndex, lines: &[u8]) {
     let line = |range: &LineRange| {
-        let [start, end] = [range.start, range.end].map(|at| usize::try_from(at).unwrap_or(usize::MAX));
+        let [start, end] =
+            [range.start, range.end].map(|at| usize::try_from(at).unwrap_or(usize::MAX));
         lines.get(start..end.min(lines.len())).unwrap_or_default()
     };
     let complete = |place: BundlePlace<'_>| {
@@ -54,7 +62,9 @@ fn ask(index: &ApiIndex, lines: &[u8]) {
             builder.add(at, line(&bundle.line));
         }
         let message = place.message(true);
-        builder.finish()?.complete(record, place.entry.bundle, &message)
+        builder
+            .finish()?
+            .complete(record, place.entry.bundle, &message)
     };
     for package in index.list_packages() {
         drop(index.get_package(&package));
@@ -80,7 +90,9 @@ fn ask(index: &ApiIndex, lines: &[u8]) {
         .into_iter()
         .flatten()
         .for_each(drop);
-    let latest = index.get_latest_channel_entries_that_provide(&api).into_iter();
+    let latest = index
+        .get_latest_channel_entries_that_provide(&api)
+        .into_iter();
     latest.flatten().for_each(drop);
     drop(index.get_default_bundle_that_provides(&api));
 }
@@ -91,8 +103,14 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
     let catalog = include_bytes!("../../../shared/grpc/tests/recorded/crafted.jsonl");
     for line in catalog.split_inclusive(|byte| *byte == b'\n') {
         let meta: serde_json::Value = serde_json::from_slice(line).expect("a line is JSON");
-        let name = meta["package"].as_str().or(meta["name"].as_str()).unwrap_or_default();
-        packages.entry(name.to_owned()).or_default().extend_from_slice(line);
+        let name = meta["package"]
+            .as_str()
+            .or(meta["name"].as_str())
+            .unwrap_or_default();
+        packages
+            .entry(name.to_owned())
+            .or_default()
+            .extend_from_slice(line);
     }
     packages.into_values().collect()
 }
@@ -119,7 +137,10 @@ mod tests {
             let [start, part, end] = row.split('|').collect::<Vec<_>>()[..] else {
                 panic!("{row}");
             };
-            let numbered = |at: usize| part.replace('%', &at.to_string()).replace('^', &(at - 1).to_string());
+            let numbered = |at: usize| {
+                part.replace('%', &at.to_string())
+                    .replace('^', &(at - 1).to_string())
+            };
             let parts: String = (1..=50_000).map(numbered).collect();
             records([start, &parts, end].concat().as_bytes());
         }

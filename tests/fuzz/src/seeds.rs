@@ -12,7 +12,9 @@ use crate::archive::{self, export};
 use crate::messages;
 use crate::site::{CATALOGS, Site, name};
 use crate::yaml::{self, CHOICES};
-use crate::{documents, ignore, json, manifest, oci, overlay, policies, publisher, references, registry, tar};
+use crate::{
+    documents, ignore, json, manifest, oci, overlay, policies, publisher, references, registry, tar,
+};
 
 /// Name and function of a target.
 pub type Target = (&'static str, fn(&[u8]));
@@ -99,7 +101,8 @@ impl Seeds {
     fn published(&mut self, site: &Site) {
         let hash = site.current.content_hash;
         let current = site.object(&Key::Current(name()));
-        let mut many: serde_json::Value = serde_json::from_slice(&current).expect("a pointer is JSON");
+        let mut many: serde_json::Value =
+            serde_json::from_slice(&current).expect("a pointer is JSON");
         // More than any version writes, as many as are read, and too many.
         for count in [60, 256, 257] {
             if let Some(previous) = many["previous"].as_array_mut()
@@ -112,16 +115,27 @@ impl Seeds {
         self.add("current", current);
         let json = |key: &Key| zstd::decode_all(&*site.object(key)).expect("a stored document");
         self.snapshots(json(&site.current.snapshot.key()));
-        self.add("index", json(&site.snapshot.index.with_kind(Kind::Index).key()));
+        self.add(
+            "index",
+            json(&site.snapshot.index.with_kind(Kind::Index).key()),
+        );
         self.add("volume", export(&site.store, false));
         self.add("volume", export(&site.store, true));
-        let image = site.snapshot.image.as_ref().expect("every new snapshot has an image");
+        let image = site
+            .snapshot
+            .image
+            .as_ref()
+            .expect("every new snapshot has an image");
         let digests = image.blobs().flat_map(|stored| {
             let digest = format!("sha256:{}", stored.sha256);
-            ["blobs", "manifests", "referrers"].map(|kind| format!("GET /v2/demo/{kind}/{digest}\nRange: bytes=1-9"))
+            ["blobs", "manifests", "referrers"]
+                .map(|kind| format!("GET /v2/demo/{kind}/{digest}\nRange: bytes=1-9"))
         });
         digests.for_each(|request| self.add("oci", request));
-        self.add("oci", format!("GET /v2/demo/manifests/{hash}\nAccept-Encoding: gzip"));
+        self.add(
+            "oci",
+            format!("GET /v2/demo/manifests/{hash}\nAccept-Encoding: gzip"),
+        );
         self.add_all(
             "oci",
             "GET /v2/|HEAD /v2/demo/manifests/latest\nAccept: application/vnd.oci.image.index.v1+json|\
@@ -148,7 +162,8 @@ impl Seeds {
             },
         ];
         for change in wrong {
-            let mut snapshot: serde_json::Value = serde_json::from_slice(&right).expect("a snapshot is JSON");
+            let mut snapshot: serde_json::Value =
+                serde_json::from_slice(&right).expect("a snapshot is JSON");
             change(&mut snapshot);
             self.add("snapshot", snapshot.to_string());
         }
@@ -156,7 +171,10 @@ impl Seeds {
     }
 
     fn references(&mut self, hex: &str) {
-        self.add("references", format!("docker://quay.io/ns/cat:v1@sha256:{hex}"));
+        self.add(
+            "references",
+            format!("docker://quay.io/ns/cat:v1@sha256:{hex}"),
+        );
         self.add("references", format!("localhost/a__b.c---d@sha256:{hex}"));
         self.add("references", format!("quay.io/cat@sha512:{hex}{hex}"));
         self.add_all(
@@ -194,13 +212,21 @@ impl Seeds {
         let broken = (0..50).fold(Layer::new(), |layer, at| {
             layer.symlink(&format!("configs/l{at}"), "missing")
         });
-        self.add("tar", broken.file("configs/.indexignore", "a*b\n".repeat(100)).tar());
+        self.add(
+            "tar",
+            broken
+                .file("configs/.indexignore", "a*b\n".repeat(100))
+                .tar(),
+        );
         let mut packed = testkit::gzip(&Layer::new().file("configs/x.yaml", "a: 1\n").tar());
         if let Some(check) = packed.iter_mut().rev().nth(6) {
             *check ^= 1;
         }
         self.add("tar", packed);
-        let (digest, index) = (testkit::digest(b""), "application/vnd.oci.image.index.v1+json");
+        let (digest, index) = (
+            testkit::digest(b""),
+            "application/vnd.oci.image.index.v1+json",
+        );
         for document in [
             format!(
                 r#"{{"schemaVersion":2,"artifactType":"pass\u001b[0mword","config":{{"mediaType":"a/b","digest":"{digest}","size":0}},"layers":[]}}"#
@@ -222,7 +248,11 @@ impl Seeds {
 
     fn signatures(&mut self) {
         self.add("policy", publisher::signed());
-        for real in [policies::PAYLOAD, policies::SIGNATURE.as_bytes(), policies::BUNDLE] {
+        for real in [
+            policies::PAYLOAD,
+            policies::SIGNATURE.as_bytes(),
+            policies::BUNDLE,
+        ] {
             self.add("policy", real);
         }
         policies::WRITTEN

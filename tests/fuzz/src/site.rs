@@ -47,8 +47,10 @@ impl Site {
             run(publish(&store, &Path::new(CATALOGS).join(version)));
         }
         let objects = store.objects();
-        let current = Current::from_bytes(&objects[&Key::Current(name())]).expect("what was published");
-        let snapshot = Snapshot::from_stored(&objects[&current.snapshot.key()]).expect("what was published");
+        let current =
+            Current::from_bytes(&objects[&Key::Current(name())]).expect("what was published");
+        let snapshot =
+            Snapshot::from_stored(&objects[&current.snapshot.key()]).expect("what was published");
         Self {
             router: router(&store),
             current,
@@ -79,7 +81,11 @@ impl Site {
 
     pub(crate) fn ask(&self, method: Method, uri: Uri, fields: HeaderMap) -> Answer {
         let mut request = Request::new(Body::empty());
-        (*request.method_mut(), *request.uri_mut(), *request.headers_mut()) = (method, uri, fields);
+        (
+            *request.method_mut(),
+            *request.uri_mut(),
+            *request.headers_mut(),
+        ) = (method, uri, fields);
         let answer = run(Answer::to(request, &self.router));
         self.store.take_log();
         answer
@@ -87,17 +93,28 @@ impl Site {
 }
 
 fn router(store: &MemoryStore) -> Router {
-    let catalogs = reader::PublishedCatalogs::new(Arc::new(store.clone()), reader::ReaderSettings::default());
-    http_api::router(catalogs, http_api::HttpSettings::default(), HttpMetrics::default())
+    let catalogs =
+        reader::PublishedCatalogs::new(Arc::new(store.clone()), reader::ReaderSettings::default());
+    http_api::router(
+        catalogs,
+        http_api::HttpSettings::default(),
+        HttpMetrics::default(),
+    )
 }
 
 async fn publish(store: &MemoryStore, folder: &Path) {
-    let images = Sources::new(source::SourceSettings::default()).expect("the default settings work");
+    let images =
+        Sources::new(source::SourceSettings::default()).expect("the default settings work");
     let settings = MirrorSettings {
         identity: true,
         ..MirrorSettings::default()
     };
-    let mirror = Mirror::new(images, Arc::new(store.clone()), settings, PollMetrics::default());
+    let mirror = Mirror::new(
+        images,
+        Arc::new(store.clone()),
+        settings,
+        PollMetrics::default(),
+    );
     let catalog = Catalog::new(name(), Source::Dir(folder.to_owned()));
     let options = PollOptions {
         force: true,

@@ -13,11 +13,12 @@ use crate::fbc::checked_lines;
 /// First byte of an input that holds choices of the generator. A YAML file cannot start with it.
 pub(crate) const CHOICES: u8 = 1;
 
-/// Size to which one part of a file may be repeated, in bytes. Limits on memory apply from 512 KiB on.
+/// Size to which one part of a file may be repeated, in bytes. Limits on memory apply from 512 KiB
+/// on.
 const LARGE: usize = 600 << 10;
 
-/// Parses a YAML file, or the file that the generator makes of choices, and checks what holds for every file. The values are
-/// those of Go's libraries: the differential test compares them.
+/// Parses a YAML file, or the file that the generator makes of choices, and checks what holds for
+/// every file. The values are those of Go's libraries: the differential test compares them.
 ///
 /// # Panics
 /// If not.
@@ -38,7 +39,9 @@ fn generated(choices: &[u8]) -> Vec<u8> {
     let is_large = random.one_in(32);
     let (separator, place) = (random.pick(b",\n"), random.below(256));
     let mut file = documents::file(random);
-    let ends: Vec<usize> = (0..file.len()).filter(|at| file[*at] == separator).collect();
+    let ends: Vec<usize> = (0..file.len())
+        .filter(|at| file[*at] == separator)
+        .collect();
     if is_large && let Some(&[start, end]) = ends.windows(2).nth(place % ends.len().max(1)) {
         let part = file[start..end].to_vec();
         file.splice(end..end, part.repeat(LARGE / part.len()));

@@ -17,7 +17,8 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Checks the announced length of the body (RFC 9110, section 8.6). HEAD and 304 announce a length but have no body.
+    /// Checks the announced length of the body (RFC 9110, section 8.6). HEAD and 304 announce a
+    /// length but have no body.
     pub(crate) fn new(ask: &RequestSpec, head: Parts, body: Bytes) -> Result<Self, Violation> {
         let answer = Self {
             status: head.status,
@@ -45,14 +46,18 @@ impl Answer {
         self.field(CONTENT_LENGTH).parse().ok()
     }
 
-    /// Returns the opaque part of the entity tag, which must be a strong one (RFC 9110, section 8.8.3).
+    /// Returns the opaque part of the entity tag, which must be a strong one (RFC 9110, section
+    /// 8.8.3).
     pub(crate) fn tag(&self) -> Result<&str, Violation> {
         let field = self.field(ETAG);
-        let opaque = field.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+        let opaque = field
+            .strip_prefix('"')
+            .and_then(|rest| rest.strip_suffix('"'));
         opaque.ok_or_else(|| Violation::Tag(field.to_owned()))
     }
 
-    /// Returns true for 404, and for 410, which stands for a state that the pointer no longer remembers.
+    /// Returns true for 404, and for 410, which stands for a state that the pointer no longer
+    /// remembers.
     pub(crate) fn is_gone(&self) -> bool {
         matches!(self.status, StatusCode::NOT_FOUND | StatusCode::GONE)
     }
@@ -78,7 +83,8 @@ pub(crate) fn decoded(body: &Bytes, coding: &str) -> io::Result<Bytes> {
         "zstd" => zstd::stream::decode_all(body.as_ref()).map(Bytes::from),
         "gzip" => {
             let mut plain = Vec::new();
-            // Only the first member is read: some clients stop there, so it must hold all of the content.
+            // Only the first member is read: some clients stop there, so it must hold all of the
+            // content.
             GzDecoder::new(body.as_ref()).read_to_end(&mut plain)?;
             Ok(plain.into())
         }

@@ -2,7 +2,8 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use clap::Parser;
 
-/// Sends requests to every route of a running mirror, checks every answer, and monitors the process that serves.
+/// Sends requests to every route of a running mirror, checks every answer, and monitors the process
+/// that serves.
 #[derive(Debug, Parser)]
 pub(crate) struct Args {
     /// Address of the mirror, which must listen without TLS.

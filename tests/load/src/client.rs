@@ -92,8 +92,8 @@ impl Client {
         }
     }
 
-    /// Runs a random scenario on a random catalog, or reads it slowly. After a violation the connection is closed, because it may
-    /// be unusable.
+    /// Runs a random scenario on a random catalog, or reads it slowly. After a violation the
+    /// connection is closed, because it may be unusable.
     pub(crate) async fn work(&mut self, slow: Option<SlowBehaviour>) {
         let names = self.shared.history.names();
         let catalog = &names[rand::random_range(0..names.len())];
@@ -109,18 +109,30 @@ impl Client {
         }
     }
 
-    pub(crate) async fn ask(&mut self, route: Route, ask: &RequestSpec) -> Result<Answer, Violation> {
-        self.last = (route, format!("{} {} {:?}", ask.method, ask.path, ask.fields));
+    pub(crate) async fn ask(
+        &mut self,
+        route: Route,
+        ask: &RequestSpec,
+    ) -> Result<Answer, Violation> {
+        self.last = (
+            route,
+            format!("{} {} {:?}", ask.method, ask.path, ask.fields),
+        );
         self.pace.tick().await;
         let begin = Instant::now();
         let answer = self.connection.ask(ask).await;
-        self.shared.statistics.asked(route, begin.elapsed(), &answer);
+        self.shared
+            .statistics
+            .asked(route, begin.elapsed(), &answer);
         answer
     }
 
-    /// Sends a GET request and checks the answer; sometimes sends another kind of request for the same target. Returns `None`
-    /// for 404 and 410.
-    pub(crate) async fn get(&mut self, wanted: &CheckedRequest) -> Result<Option<VerifiedAnswer>, Violation> {
+    /// Sends a GET request and checks the answer; sometimes sends another kind of request for the
+    /// same target. Returns `None` for 404 and 410.
+    pub(crate) async fn get(
+        &mut self,
+        wanted: &CheckedRequest,
+    ) -> Result<Option<VerifiedAnswer>, Violation> {
         let answer = self.ask(wanted.route, &wanted.ask()).await?;
         if answer.is_gone() {
             return Ok(None);
@@ -133,30 +145,48 @@ impl Client {
     }
 
     /// Works like [`Self::get`], but 404 is a violation.
-    pub(crate) async fn must_get(&mut self, wanted: &CheckedRequest) -> Result<VerifiedAnswer, Violation> {
+    pub(crate) async fn must_get(
+        &mut self,
+        wanted: &CheckedRequest,
+    ) -> Result<VerifiedAnswer, Violation> {
         let found = self.get(wanted).await?;
         found.ok_or_else(|| Violation::Missing(wanted.path.clone()))
     }
 
     /// Works like [`Self::must_get`], and reads the JSON document.
-    pub(crate) async fn json<T: DeserializeOwned>(&mut self, wanted: &CheckedRequest) -> Result<T, Violation> {
+    pub(crate) async fn json<T: DeserializeOwned>(
+        &mut self,
+        wanted: &CheckedRequest,
+    ) -> Result<T, Violation> {
         Ok(serde_json::from_slice(&self.must_get(wanted).await?.plain)?)
     }
 
-    pub(crate) fn check(&self, wanted: &CheckedRequest, answer: Answer) -> Result<VerifiedAnswer, Violation> {
+    pub(crate) fn check(
+        &self,
+        wanted: &CheckedRequest,
+        answer: Answer,
+    ) -> Result<VerifiedAnswer, Violation> {
         answer.must_be(StatusCode::OK)?;
-        is_acceptable(wanted.coding, answer.field(CONTENT_ENCODING), &wanted.expectation)?;
+        is_acceptable(
+            wanted.coding,
+            answer.field(CONTENT_ENCODING),
+            &wanted.expectation,
+        )?;
         let checked = wanted.expectation.check(answer)?;
         if !matches!(wanted.expectation, Expectation::Untagged) {
             let body = Sha256::of(&checked.answer.body);
             self.shared.history.remember(checked.answer.tag()?, body)?;
         }
-        self.shared.statistics.with(wanted.route, |row| row.checked += 1);
+        self.shared
+            .statistics
+            .with(wanted.route, |row| row.checked += 1);
         Ok(checked)
     }
 
     pub(crate) fn fine(&self, wanted: &CheckedRequest) {
-        self.shared.statistics.with(wanted.route, |row| row.other += 1);
+        self.shared
+            .statistics
+            .with(wanted.route, |row| row.other += 1);
     }
 
     /// Returns the head of an answer whose body the caller reads itself.
@@ -173,7 +203,11 @@ impl Client {
 }
 
 /// Checks that the coding was accepted. Stored objects always have their own.
-fn is_acceptable(asked: Option<&str>, found: &str, expectation: &Expectation) -> Result<(), Violation> {
+fn is_acceptable(
+    asked: Option<&str>,
+    found: &str,
+    expectation: &Expectation,
+) -> Result<(), Violation> {
     let named = asked.unwrap_or("identity");
     if found.is_empty() || named.contains(found) || matches!(expectation, Expectation::Object(_)) {
         return Ok(());

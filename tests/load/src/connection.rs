@@ -11,7 +11,8 @@ use tokio::time::timeout;
 
 use crate::{answer::Answer, violation::Violation};
 
-/// Maximum time for one answer. It is below the 30 s after which the server closes a connection that takes no bytes.
+/// Maximum time for one answer. It is below the 30 s after which the server closes a connection
+/// that takes no bytes.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(25);
 
 /// Request without a body.
@@ -44,7 +45,8 @@ pub(crate) struct ConnectionOptions {
     pub(crate) server: SocketAddr,
     /// HTTP/2 with prior knowledge (RFC 9113, section 3.3), else HTTP/1.1.
     pub(crate) http2: bool,
-    /// Size of the kernel's receive buffer, in bytes; `None` keeps the default. A small one makes a slow client block the server.
+    /// Size of the kernel's receive buffer, in bytes; `None` keeps the default. A small one makes a
+    /// slow client block the server.
     pub(crate) buffer: Option<usize>,
 }
 
@@ -83,7 +85,9 @@ impl Connection {
         for (name, value) in &ask.fields {
             request = request.header(name, value);
         }
-        let request = request.body(Empty::new()).expect("paths and fields are ours");
+        let request = request
+            .body(Empty::new())
+            .expect("paths and fields are ours");
         let sent = self.client.request(request).await;
         sent.map_err(|error| match error.is_connect() {
             true => Violation::Connect(error),

@@ -9,9 +9,11 @@ use crate::{answer::Answer, violation::Violation};
 pub(crate) enum Expectation {
     /// The tag is the hash of the body.
     Body,
-    /// The tag is the hash of the body, or, if the body is made on the fly, that of the decoded body with the coding.
+    /// The tag is the hash of the body, or, if the body is made on the fly, that of the decoded
+    /// body with the coding.
     Content,
-    /// The tag and the key of a stored object: the hash of its bytes, which another document names with its size.
+    /// The tag and the key of a stored object: the hash of its bytes, which another document names
+    /// with its size.
     Object(ObjectDigest),
     /// The tag identifies a query, a content and a coding. The caller checks the answer;
     /// [`crate::history::History::remember`] checks that a tag always stands for the same bytes.
@@ -40,7 +42,8 @@ impl Expectation {
             Self::Untagged => {}
             Self::Question => drop(answer.tag()?),
             Self::Object(named) if body != *named => {
-                let text = |digest: &ObjectDigest| format!("{} of {} bytes", digest.sha256, digest.size);
+                let text =
+                    |digest: &ObjectDigest| format!("{} of {} bytes", digest.sha256, digest.size);
                 let (found, expected) = (text(&body), text(named));
                 return Err(Violation::Hash { found, expected });
             }
@@ -52,7 +55,11 @@ impl Expectation {
                 has_tag(&answer, &[of_body, made])?;
             }
         }
-        Ok(VerifiedAnswer { answer, plain, hash })
+        Ok(VerifiedAnswer {
+            answer,
+            plain,
+            hash,
+        })
     }
 }
 
@@ -89,7 +96,10 @@ mod tests {
         let tag = &Sha256::of(b"lines").to_base64url();
         let zstd = &zstd::bulk::compress(b"lines", 1).unwrap()[..];
         let (coded, of_zstd) = (&format!("{tag}-zstd"), &Sha256::of(zstd).to_base64url());
-        let (cut, stored) = (&zstd[..zstd.len() - 1], Expectation::Object(ObjectDigest::of(b"lines")));
+        let (cut, stored) = (
+            &zstd[..zstd.len() - 1],
+            Expectation::Object(ObjectDigest::of(b"lines")),
+        );
         for (expectation, tag, coding, body, expected) in [
             (&Expectation::Body, tag, "", &b"lines"[..], "fine"),
             (&Expectation::Body, tag, "", b"line", "hash"),
@@ -98,7 +108,13 @@ mod tests {
             (&Expectation::Content, tag, "zstd", zstd, "hash"),
             (&Expectation::Content, of_zstd, "zstd", zstd, "fine"),
             (&Expectation::Content, coded, "zstd", cut, "coding"),
-            (&Expectation::Content, &format!("{tag}-br"), "br", b"lines", "coding"),
+            (
+                &Expectation::Content,
+                &format!("{tag}-br"),
+                "br",
+                b"lines",
+                "coding",
+            ),
             (&stored, tag, "", b"lines", "fine"),
             (&stored, tag, "", b"other", "hash"),
             (&stored, &"another".to_owned(), "", b"lines", "hash"),
@@ -113,6 +129,9 @@ mod tests {
     fn check_refuses_a_weak_tag() {
         let mut weak = answer("x", "", b"");
         weak.headers.insert(ETAG, "W/\"x\"".parse().unwrap());
-        assert_eq!(Expectation::Question.check(weak).unwrap_err().label(), "tag");
+        assert_eq!(
+            Expectation::Question.check(weak).unwrap_err().label(),
+            "tag"
+        );
     }
 }

@@ -20,8 +20,8 @@ pub(crate) struct History {
 /// States of one catalog.
 #[derive(Debug, Default)]
 pub(crate) struct CatalogHistory {
-    /// Latest serial that any client has seen. A later request must not return an earlier one: a server over a folder reads the
-    /// pointer for every request.
+    /// Latest serial that any client has seen. A later request must not return an earlier one: a
+    /// server over a folder reads the pointer for every request.
     pub(crate) serial: u64,
     /// Content hash of each known serial.
     contents: BTreeMap<u64, Sha256>,
@@ -42,7 +42,9 @@ impl History {
     /// Returns what is known of a catalog.
     pub(crate) fn of(&self, catalog: &str) -> MappedMutexGuard<'_, CatalogHistory> {
         let catalogs = self.catalogs.lock();
-        MutexGuard::map(catalogs, |catalogs| catalogs.entry(catalog.to_owned()).or_default())
+        MutexGuard::map(catalogs, |catalogs| {
+            catalogs.entry(catalog.to_owned()).or_default()
+        })
     }
 
     /// Returns the number of publications of each catalog since it was first seen.
@@ -56,7 +58,12 @@ impl History {
     }
 
     /// Adds a pointer. `floor` is the latest serial that was known when it was requested.
-    pub(crate) fn learn(&self, catalog: &str, current: &Current, floor: u64) -> Result<(), Violation> {
+    pub(crate) fn learn(
+        &self,
+        catalog: &str,
+        current: &Current,
+        floor: u64,
+    ) -> Result<(), Violation> {
         forward(current.serial, floor)?;
         let mut known = self.of(catalog);
         known.serial = known.serial.max(current.serial);
@@ -70,10 +77,13 @@ impl History {
     /// Returns the contents from one serial to another, or `None` if one of them is unknown.
     pub(crate) fn between(&self, catalog: &str, from: u64, to: u64) -> Option<Vec<Sha256>> {
         let known = self.of(catalog);
-        (from..=to).map(|serial| known.contents.get(&serial).copied()).collect()
+        (from..=to)
+            .map(|serial| known.contents.get(&serial).copied())
+            .collect()
     }
 
-    /// Checks that a tag always stands for the same bytes, as a strong one must (RFC 9110, section 8.8.1).
+    /// Checks that a tag always stands for the same bytes, as a strong one must (RFC 9110, section
+    /// 8.8.1).
     pub(crate) fn remember(&self, tag: &str, now: Sha256) -> Result<(), Violation> {
         let before = *self.tags.lock().entry(tag.to_owned()).or_insert(now);
         match before == now {
@@ -133,7 +143,11 @@ mod tests {
     fn current(serial: u64) -> Current {
         let publish = |before: Option<Current>, serial: u64| {
             let snapshot = snapshot(&[("p", &serial.to_string())]);
-            Some(CurrentBuilder::new(&snapshot).after(before.as_ref()).build())
+            Some(
+                CurrentBuilder::new(&snapshot)
+                    .after(before.as_ref())
+                    .build(),
+            )
         };
         (1..=serial).fold(None, publish).unwrap()
     }
@@ -141,7 +155,11 @@ mod tests {
     #[test]
     fn learn_refuses_serials_older_than_the_floor_and_other_contents() {
         let history = History::default();
-        let learn = |current: &Current, floor| history.learn("demo", current, floor).map_err(|error| error.label());
+        let learn = |current: &Current, floor| {
+            history
+                .learn("demo", current, floor)
+                .map_err(|error| error.label())
+        };
         assert_eq!(learn(&current(3), 0), Ok(()));
         // Requested before the third serial was known.
         assert_eq!(learn(&current(2), 2), Ok(()));
@@ -160,8 +178,13 @@ mod tests {
     #[test]
     fn remember_refuses_other_bytes_for_a_tag() {
         let history = History::default();
-        let remember = |tag, number| history.remember(tag, hash(number)).map_err(|error| error.label());
-        let remembered = [("a", 1), ("a", 1), ("b", 2), ("a", 2)].map(|(tag, number)| remember(tag, number));
+        let remember = |tag, number| {
+            history
+                .remember(tag, hash(number))
+                .map_err(|error| error.label())
+        };
+        let remembered =
+            [("a", 1), ("a", 1), ("b", 2), ("a", 2)].map(|(tag, number)| remember(tag, number));
         assert_eq!(remembered, [Ok(()), Ok(()), Ok(()), Err("reused")]);
     }
 

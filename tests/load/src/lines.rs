@@ -6,7 +6,8 @@ use crate::violation::Violation;
 /// Fields that a query may name.
 const FIELDS: [&str; 3] = ["schema", "package", "name"];
 
-/// Values of the fields of a line or a query. An empty one matches anything; a line without the field has an empty one.
+/// Values of the fields of a line or a query. An empty one matches anything; a line without the
+/// field has an empty one.
 pub(crate) type MetaFields = [String; 3];
 
 /// All lines of a catalog with their fields, to check queries without the server's index.
@@ -41,8 +42,13 @@ impl CatalogLines {
 
 /// Returns the query of a URL. Names in the load test need no escapes.
 pub(crate) fn url_query(fields: &MetaFields) -> String {
-    let said = FIELDS.iter().zip(fields).filter(|(_, value)| !value.is_empty());
-    let pairs: Vec<String> = said.map(|(field, value)| format!("{field}={value}")).collect();
+    let said = FIELDS
+        .iter()
+        .zip(fields)
+        .filter(|(_, value)| !value.is_empty());
+    let pairs: Vec<String> = said
+        .map(|(field, value)| format!("{field}={value}"))
+        .collect();
     pairs.join("&")
 }
 
@@ -55,6 +61,9 @@ mod tests {
         let bundle = "{\"name\":\"a.v1\",\"package\":\"a\",\"schema\":\"olm.bundle\"}\n";
         let text = format!("{{\"name\":\"a.v1\",\"package\":\"a\"}}\n{bundle}");
         let lines = CatalogLines::parse(&text.into()).unwrap();
-        assert_eq!(lines.select(&["", "a", ""].map(str::to_owned)), bundle.as_bytes());
+        assert_eq!(
+            lines.select(&["", "a", ""].map(str::to_owned)),
+            bundle.as_bytes()
+        );
     }
 }

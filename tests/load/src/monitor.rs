@@ -62,7 +62,8 @@ impl ProcessMonitor {
     fn memory(&self) -> io::Result<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.process))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kilobytes = line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
+        let kilobytes =
+            line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
         kilobytes
             .map(|count| count << 10)
             .ok_or_else(|| io::Error::other("the process has ended"))
@@ -74,8 +75,8 @@ impl ProcessMonitor {
 }
 
 impl Trend {
-    /// Compares the last third of the values with the first, after a warm-up of a tenth. The values grow if the last third
-    /// exceeds the first by more than so many hundredths and `more`.
+    /// Compares the last third of the values with the first, after a warm-up of a tenth. The values
+    /// grow if the last third exceeds the first by more than so many hundredths and `more`.
     pub(crate) fn of(values: &[u64], is_long: bool, hundredths: u64, more: u64) -> Self {
         let warm = &values[values.len() / 10..];
         let third = warm.len() / 3;
@@ -88,7 +89,8 @@ impl Trend {
             first_third,
             last_third,
             max: highest(values),
-            flat: is_long.then_some(last_third <= first_third + first_third * hundredths / 100 + more),
+            flat: is_long
+                .then_some(last_third <= first_third + first_third * hundredths / 100 + more),
         }
     }
 }

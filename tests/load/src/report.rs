@@ -7,13 +7,16 @@ use crate::client::Shared;
 use crate::monitor::{Samples, Trend};
 use crate::statistics::{Counts, Route, RouteStats, ViolationStats};
 
-/// Minimum duration of a run for a statement on growth. An allocator grows until it has seen the peak of each of its threads.
+/// Minimum duration of a run for a statement on growth. An allocator grows until it has seen the
+/// peak of each of its threads.
 const TREND_MIN: Duration = Duration::from_secs(240);
-/// Allowed growth of memory, in hundredths and in bytes: slack of the allocator and of a cache that fills slowly.
+/// Allowed growth of memory, in hundredths and in bytes: slack of the allocator and of a cache that
+/// fills slowly.
 const MEMORY_SLACK: (u64, u64) = (10, 8 << 20);
 /// Allowed growth of descriptors, in hundredths and in number: connections come and go.
 const DESCRIPTORS_SLACK: (u64, u64) = (10, 16);
-/// Allowed growth of files, in hundredths and in number: it depends on the time of garbage collections.
+/// Allowed growth of files, in hundredths and in number: it depends on the time of garbage
+/// collections.
 const FILES_SLACK: (u64, u64) = (25, 300);
 
 /// Report of a run.
@@ -51,12 +54,19 @@ struct RouteReport {
 }
 
 impl Report {
-    pub(crate) fn new(shared: &Shared, seen: Samples, leaked: u64, paths: &BTreeSet<String>, took: Duration) -> Self {
+    pub(crate) fn new(
+        shared: &Shared,
+        seen: Samples,
+        leaked: u64,
+        paths: &BTreeSet<String>,
+        took: Duration,
+    ) -> Self {
         let counts = shared.statistics.counts();
         let never_checked = never_checked(&counts, paths);
         let errors: Vec<_> = counts.violations.into_values().collect();
         let is_long = took >= TREND_MIN;
-        let trend = |values: &[u64], (hundredths, more)| Trend::of(values, is_long, hundredths, more);
+        let trend =
+            |values: &[u64], (hundredths, more)| Trend::of(values, is_long, hundredths, more);
         let memory = trend(&seen.memory, MEMORY_SLACK);
         let descriptors = trend(&seen.descriptors, DESCRIPTORS_SLACK);
         let files = trend(&seen.files, FILES_SLACK);
@@ -97,10 +107,18 @@ impl Report {
     /// Prints the report for people.
     pub(crate) fn print(&self) {
         let head = "ROUTE";
-        println!("{head:40} REQUESTS  CHECKED    OTHER     GONE       MB   P50 MS   P99 MS WORST MS");
+        println!(
+            "{head:40} REQUESTS  CHECKED    OTHER     GONE       MB   P50 MS   P99 MS WORST MS"
+        );
         for (route, row) in &self.routes {
             let (stats, megabytes) = (&row.stats, row.stats.bytes >> 20);
-            let counts = [stats.requests, stats.checked, stats.other, stats.gone, megabytes];
+            let counts = [
+                stats.requests,
+                stats.checked,
+                stats.other,
+                stats.gone,
+                megabytes,
+            ];
             let counts = counts.map(|count| format!(" {count:8}")).concat();
             let times = [row.p50_ms, row.p99_ms, row.worst_ms].map(|ms| format!(" {ms:8.1}"));
             println!("{route:40}{counts}{}", times.concat());
@@ -146,11 +164,14 @@ pub(crate) fn never_checked(counts: &Counts, paths: &BTreeSet<String>) -> Vec<St
 }
 
 fn print_trend(what: &str, trend: Trend, shift: u32) {
-    let [first, last, max] = [trend.first_third, trend.last_third, trend.max].map(|value| value >> shift);
+    let [first, last, max] =
+        [trend.first_third, trend.last_third, trend.max].map(|value| value >> shift);
     let verdict = match trend.flat {
         Some(true) => "flat",
         Some(false) => "GROWING",
         None => "too soon to say",
     };
-    println!("{what}: at most {first} in the first third, {last} in the last, {max} ever: {verdict}");
+    println!(
+        "{what}: at most {first} in the first third, {last} in the last, {max} ever: {verdict}"
+    );
 }

@@ -18,13 +18,15 @@ use crate::slow_client::SlowBehaviour;
 use crate::violation::Violation;
 
 const SECOND: Duration = Duration::from_secs(1);
-/// Smallest receive buffer that the kernel grants, in bytes: the server has to wait for a slow client.
+/// Smallest receive buffer that the kernel grants, in bytes: the server has to wait for a slow
+/// client.
 const SMALL_BUFFER: usize = 16 << 10;
 /// Number of clients of each slow behaviour.
 const SLOW_CLIENTS: u32 = 3;
 /// Time in which a server must notice that connections are closed.
 const CLOSING: Duration = Duration::from_secs(10);
-/// Number of descriptors that may stay open without being leaked: connections that the mirror keeps to its registry.
+/// Number of descriptors that may stay open without being leaked: connections that the mirror keeps
+/// to its registry.
 const MORE_DESCRIPTORS: u64 = 8;
 
 #[derive(Deserialize)]
@@ -41,7 +43,10 @@ pub(crate) async fn run(args: &Args) -> Result<Report, Box<dyn Error>> {
         store: args.store.clone(),
     };
     let descriptors = monitor.descriptors()?;
-    let (begin, end) = (Instant::now(), Instant::now() + Duration::from_secs(args.seconds));
+    let (begin, end) = (
+        Instant::now(),
+        Instant::now() + Duration::from_secs(args.seconds),
+    );
     let clients = visit(args, &shared, end);
     let seen = monitor.watch(end).await?;
     clients.join_all().await;
@@ -51,17 +56,26 @@ pub(crate) async fn run(args: &Args) -> Result<Report, Box<dyn Error>> {
 }
 
 /// Reads the catalogs and returns the paths of the OpenAPI document.
-pub(crate) async fn discover(line: ConnectionOptions, shared: &Arc<Shared>) -> Result<BTreeSet<String>, Violation> {
+pub(crate) async fn discover(
+    line: ConnectionOptions,
+    shared: &Arc<Shared>,
+) -> Result<BTreeSet<String>, Violation> {
     let mut first = Client::new(line, Duration::from_millis(1), Arc::clone(shared));
-    let listing = first.ask("/catalogs", &RequestSpec::get("/catalogs")).await?;
+    let listing = first
+        .ask("/catalogs", &RequestSpec::get("/catalogs"))
+        .await?;
     let listing: serde_json::Value = serde_json::from_slice(&listing.body)?;
     for entry in listing["catalogs"].as_array().into_iter().flatten() {
-        first.current(entry["name"].as_str().unwrap_or_default()).await?;
+        first
+            .current(entry["name"].as_str().unwrap_or_default())
+            .await?;
     }
     if shared.history.names().is_empty() {
         return Err(Violation::Missing("any catalog".to_owned()));
     }
-    let contract = first.ask("/openapi.json", &RequestSpec::get("/openapi.json")).await?;
+    let contract = first
+        .ask("/openapi.json", &RequestSpec::get("/openapi.json"))
+        .await?;
     let contract: Contract = serde_json::from_slice(&contract.body)?;
     Ok(contract.paths.into_keys().collect())
 }
@@ -105,7 +119,9 @@ pub(crate) const fn line(server: SocketAddr, number: u32) -> ConnectionOptions {
 async fn leaked(monitor: &ProcessMonitor, before: u64) -> io::Result<u64> {
     let end = Instant::now() + CLOSING;
     loop {
-        let left = monitor.descriptors()?.saturating_sub(before + MORE_DESCRIPTORS);
+        let left = monitor
+            .descriptors()?
+            .saturating_sub(before + MORE_DESCRIPTORS);
         if left == 0 || Instant::now() >= end {
             return Ok(left);
         }

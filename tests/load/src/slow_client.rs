@@ -37,7 +37,9 @@ impl Client {
             sleep(PAUSE).await;
         }
         let bytes = body.len() as u64;
-        self.shared.statistics.with(wanted.route, |row| row.bytes += bytes);
+        self.shared
+            .statistics
+            .with(wanted.route, |row| row.bytes += bytes);
         let answer = Answer::new(&wanted.ask(), head, body.freeze())?;
         self.check(&wanted, answer).map(drop)
     }
@@ -45,14 +47,17 @@ impl Client {
     /// Reads the first part of the whole catalog.
     pub(crate) async fn partly(&mut self, catalog: &str) -> Result<(), Violation> {
         let coding = ["gzip", "zstd", "identity"][rand::random_range(0..3)];
-        let ask = RequestSpec::get(&format!("/catalogs/{catalog}/api/v1/all")).with(ACCEPT_ENCODING, coding);
+        let ask = RequestSpec::get(&format!("/catalogs/{catalog}/api/v1/all"))
+            .with(ACCEPT_ENCODING, coding);
         let mut response = self.open("(hang up)", &ask).await?;
         if let Some(frame) = response.body_mut().frame().await {
             frame?;
         }
         drop(response);
         self.connection.hang_up();
-        self.shared.statistics.with("(hang up)", |row| row.other += 1);
+        self.shared
+            .statistics
+            .with("(hang up)", |row| row.other += 1);
         Ok(())
     }
 }

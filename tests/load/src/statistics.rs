@@ -49,7 +49,8 @@ impl Statistics {
             row.requests += 1;
             if let Ok(answer) = answer {
                 row.bytes += answer.body.len() as u64;
-                row.took.push(u32::try_from(took.as_micros()).unwrap_or(u32::MAX));
+                row.took
+                    .push(u32::try_from(took.as_micros()).unwrap_or(u32::MAX));
             }
         });
     }
@@ -77,7 +78,8 @@ impl Statistics {
 }
 
 impl RouteStats {
-    /// Returns quantiles of the times in milliseconds. They are given in thousandths: 990 is the 99th percentile.
+    /// Returns quantiles of the times in milliseconds. They are given in thousandths: 990 is the
+    /// 99th percentile.
     pub(crate) fn quantiles<const N: usize>(&self, thousandths: [usize; N]) -> [f64; N] {
         let mut took = self.took.clone();
         took.sort_unstable();

@@ -30,9 +30,17 @@ async fn mirror() -> Router {
     let store = MemoryStore::new();
     let images = Sources::new(SourceSettings::default()).unwrap();
     let settings = MirrorSettings::default();
-    let mirror = Mirror::new(images, Arc::new(store.clone()), settings, PollMetrics::default());
+    let mirror = Mirror::new(
+        images,
+        Arc::new(store.clone()),
+        settings,
+        PollMetrics::default(),
+    );
     for version in ["v1", "v2", "v1"] {
-        let catalog = Catalog::new("demo".parse().unwrap(), Source::Dir(Path::new(CATALOGS).join(version)));
+        let catalog = Catalog::new(
+            "demo".parse().unwrap(),
+            Source::Dir(Path::new(CATALOGS).join(version)),
+        );
         let options = PollOptions {
             force: true,
             ..PollOptions::default()
@@ -55,8 +63,13 @@ async fn visit(router: Router) -> (Counts, Vec<String>) {
         return (shared.statistics.counts(), vec!["all".to_owned()]);
     };
     // The first client speaks HTTP/1.1, the third one HTTP/2.
-    let mut clients =
-        [0, 2].map(|number| Client::new(line(server, number), Duration::from_millis(1), Arc::clone(&shared)));
+    let mut clients = [0, 2].map(|number| {
+        Client::new(
+            line(server, number),
+            Duration::from_millis(1),
+            Arc::clone(&shared),
+        )
+    });
     let begin = Instant::now();
     let mut round = 0;
     loop {
@@ -89,7 +102,11 @@ async fn correct_server_has_no_violations() {
 /// Returns the labels of the violations that the clients find.
 async fn labels(router: Router) -> BTreeSet<&'static str> {
     let (counts, _) = visit(router).await;
-    counts.violations.into_keys().map(|(_, label)| label).collect()
+    counts
+        .violations
+        .into_keys()
+        .map(|(_, label)| label)
+        .collect()
 }
 
 /// Changes the last byte of every answer with JSON lines.

@@ -18,7 +18,10 @@ pub(crate) enum Violation {
     #[error("no complete answer within {} s", .0.as_secs())]
     Late(Duration),
     #[error("the status is {found} instead of {expected}")]
-    Status { found: StatusCode, expected: StatusCode },
+    Status {
+        found: StatusCode,
+        expected: StatusCode,
+    },
     #[error("{said} bytes are announced and {found} came")]
     Length { said: u64, found: u64 },
     #[error("the entity tag is {0:?}, which is not a strong one")]
@@ -26,7 +29,11 @@ pub(crate) enum Violation {
     #[error("the entity tag is {found} where the bytes that came have {expected}")]
     Hash { found: String, expected: String },
     #[error("the entity tag {tag} stood for other bytes before: {before}, now {now}")]
-    Reused { tag: String, before: Sha256, now: Sha256 },
+    Reused {
+        tag: String,
+        before: Sha256,
+        now: Sha256,
+    },
     #[error("the body cannot be decoded")]
     Coding(#[source] io::Error),
     #[error("{what} is {found} instead of {expected}")]
@@ -56,7 +63,11 @@ impl Violation {
 }
 
 /// Checks that two values are equal. `what` names them in the violation.
-pub(crate) fn equal<T: PartialEq + ToString>(what: &'static str, found: &T, expected: &T) -> Result<(), Violation> {
+pub(crate) fn equal<T: PartialEq + ToString>(
+    what: &'static str,
+    found: &T,
+    expected: &T,
+) -> Result<(), Violation> {
     if found == expected {
         return Ok(());
     }

@@ -14,14 +14,17 @@ use crate::run::{HARNESS, SETTLED_MS, Simulation};
 use crate::scenario::{Job, PHASE_MS, Scenario, Step, steps};
 use crate::{catalogs, commands};
 
-/// Number of calls after which collection has come to its end: a round that is under way, and two more.
+/// Number of calls after which collection has come to its end: a round that is under way, and two
+/// more.
 const STEPS_MAX: usize = 12;
 
 /// Runs everything once more. All of it must succeed and leave two complete stores without garbage.
 pub(crate) async fn converge(simulation: &Simulation, scenario: &Scenario) {
     simulation.world.wait(HARNESS, SETTLED_MS).await;
     if let Err(what) = try_converge(simulation, scenario).await {
-        simulation.world.broken(HARNESS, format!("afterwards: {what}"));
+        simulation
+            .world
+            .broken(HARNESS, format!("afterwards: {what}"));
     }
 }
 
@@ -38,13 +41,18 @@ async fn try_converge(simulation: &Simulation, scenario: &Scenario) -> Result<()
         let poll = Job::Poll { catalog, version };
         simulation.must(&poll).await?;
         must_change_nothing(simulation, &poll, &simulation.origin).await?;
-        let sync = Job::Sync { catalog, rebuild: true };
+        let sync = Job::Sync {
+            catalog,
+            rebuild: true,
+        };
         follow(simulation, catalog, &sync).await?;
         must_change_nothing(simulation, &sync, &simulation.copy).await?;
         repair_copy(simulation, catalog).await?;
         let name = catalogs::name(catalog);
         if simulation.copy.pointers().get(&name) != simulation.origin.pointers().get(&name) {
-            return Err(format!("the pointer of {name} of the copy is not that of the origin"));
+            return Err(format!(
+                "the pointer of {name} of the copy is not that of the origin"
+            ));
         }
     }
     for observed in [&simulation.origin, &simulation.copy] {
@@ -53,7 +61,8 @@ async fn try_converge(simulation: &Simulation, scenario: &Scenario) -> Result<()
     Ok(())
 }
 
-/// Reads a store without damage with every command, and checks that collection drops the names of catalogs that are gone.
+/// Reads a store without damage with every command, and checks that collection drops the names of
+/// catalogs that are gone.
 async fn must_be_listed(simulation: &Simulation, observed: &ObservedStore) -> Result<(), String> {
     if !observed.checker().damage.is_empty() {
         return Ok(());
@@ -61,7 +70,11 @@ async fn must_be_listed(simulation: &Simulation, observed: &ObservedStore) -> Re
     commands::read_everything(observed).await?;
     collect(simulation, observed.side, Retention::default()).await?;
     let listed = listed_names(&observed.store.objects());
-    let published: BTreeSet<String> = observed.pointers().into_keys().map(|name| name.to_string()).collect();
+    let published: BTreeSet<String> = observed
+        .pointers()
+        .into_keys()
+        .map(|name| name.to_string())
+        .collect();
     if listed == published {
         return Ok(());
     }
@@ -90,12 +103,18 @@ async fn collect(simulation: &Simulation, side: Side, retention: Retention) -> R
             return Ok(());
         }
     }
-    Err(format!("the collection of the {side:?} does not come to an end"))
+    Err(format!(
+        "the collection of the {side:?} does not come to an end"
+    ))
 }
 
 /// Returns `gc.json`.
 fn state(observed: &ObservedStore) -> Value {
-    let bytes = observed.store.objects().remove(&Key::Gc).unwrap_or_default();
+    let bytes = observed
+        .store
+        .objects()
+        .remove(&Key::Gc)
+        .unwrap_or_default();
     serde_json::from_slice(&bytes).unwrap_or_default()
 }
 
@@ -103,14 +122,17 @@ fn state(observed: &ObservedStore) -> Value {
 fn last_version(scenario: &Scenario, catalog: usize) -> Option<usize> {
     let steps = scenario.prelude.iter().chain(steps(&scenario.writers));
     let polls = steps.filter_map(|Step { at, job }| match job {
-        Job::Poll { catalog: of, version } if *of == catalog => Some((*at, *version)),
+        Job::Poll {
+            catalog: of,
+            version,
+        } if *of == catalog => Some((*at, *version)),
         _ => None,
     });
     polls.max_by_key(|(at, _)| *at).map(|(_, version)| version)
 }
 
-/// Syncs a catalog. One that was removed and polled again is another one, which a copy of the first does not accept as its
-/// next state. An operator has to remove that from the copy, too.
+/// Syncs a catalog. One that was removed and polled again is another one, which a copy of the first
+/// does not accept as its next state. An operator has to remove that from the copy, too.
 async fn follow(simulation: &Simulation, catalog: usize, sync: &Job) -> Result<(), String> {
     let name = catalogs::name(catalog);
     let was_removed = simulation.origin.checker().history(&name).has_ended();
@@ -121,7 +143,11 @@ async fn follow(simulation: &Simulation, catalog: usize, sync: &Job) -> Result<(
     simulation.must(sync).await
 }
 
-async fn must_change_nothing(simulation: &Simulation, job: &Job, observed: &ObservedStore) -> Result<(), String> {
+async fn must_change_nothing(
+    simulation: &Simulation,
+    job: &Job,
+    observed: &ObservedStore,
+) -> Result<(), String> {
     let before = observed.pointers();
     simulation.must(job).await?;
     if observed.pointers() == before {
@@ -140,7 +166,9 @@ async fn must_be_clean(simulation: &Simulation, observed: &ObservedStore) -> Res
         // The list of the last round goes with the next one.
         let is_list = matches!(key, Key::Object(Kind::Garbage, _));
         if key.is_immutable() && !is_list && !named.contains(&key) {
-            return Err(format!("{key} of the {side:?} is left and no pointer names it"));
+            return Err(format!(
+                "{key} of the {side:?} is left and no pointer names it"
+            ));
         }
     }
     // The program's own check must agree.
@@ -148,7 +176,10 @@ async fn must_be_clean(simulation: &Simulation, observed: &ObservedStore) -> Res
         let verified = upkeep::verify(&observed.store, name).await;
         let verified = verified.map_err(|error| error.to_string())?;
         if let Some(finding) = verified.findings.first() {
-            return Err(format!("{} of the {side:?} {}", finding.key, finding.problem));
+            return Err(format!(
+                "{} of the {side:?} {}",
+                finding.key, finding.problem
+            ));
         }
     }
     Ok(())

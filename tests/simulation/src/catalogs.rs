@@ -9,8 +9,8 @@ use tempfile::TempDir;
 /// Names of the catalogs of every run.
 pub(crate) const NAMES: [&str; 2] = ["a", "b"];
 
-/// Packages of each version with their content. Neighbours share most of them. At most a quarter goes at a time, because a poll
-/// refuses a larger loss.
+/// Packages of each version with their content. Neighbours share most of them. At most a quarter
+/// goes at a time, because a poll refuses a larger loss.
 const VERSIONS: [&[(&str, &str)]; 4] = [
     &[("ant", "1"), ("bee", "1"), ("cow", "1"), ("dog", "1")],
     &[("ant", "1"), ("bee", "2"), ("cow", "1"), ("dog", "1")],

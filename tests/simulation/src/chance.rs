@@ -3,7 +3,8 @@ use std::ops::Range;
 
 use testkit::Random;
 
-/// Chance as a pure function of its subject: no order of events, and no thread, can change an answer.
+/// Chance as a pure function of its subject: no order of events, and no thread, can change an
+/// answer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Chance(u64);
 
@@ -36,7 +37,8 @@ impl Chance {
     }
 }
 
-/// FNV-1a. Its result is equal on every machine and in every version. It is mixed, because its low bits alone are poor.
+/// FNV-1a. Its result is equal on every machine and in every version. It is mixed, because its low
+/// bits alone are poor.
 struct Mixer(u64);
 
 impl Hasher for Mixer {
@@ -62,7 +64,9 @@ mod tests {
 
     #[test]
     fn numbers_are_spread_evenly() {
-        let hits = (0..10_000).filter(|at| Chance::new(*at).of("x").one_in(10)).count();
+        let hits = (0..10_000)
+            .filter(|at| Chance::new(*at).of("x").one_in(10))
+            .count();
         assert!((850..1150).contains(&hits), "{hits}");
     }
 }

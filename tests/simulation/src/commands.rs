@@ -10,7 +10,8 @@ use sync::{Copier, Pack, PackOptions, StoreOrigin, SyncOptions};
 
 use crate::observed::ObservedStore;
 
-/// Lists, exports, verifies, serves and copies the whole store. None may fail. The collection that follows reads it too.
+/// Lists, exports, verifies, serves and copies the whole store. None may fail. The collection that
+/// follows reads it too.
 ///
 /// # Errors
 /// The error of a command, or that it reads other catalogs than those with a pointer.
@@ -20,14 +21,21 @@ pub(crate) async fn read_everything(observed: &ObservedStore) -> Result<(), Stri
     read.map_err(|error| format!("a command on the {:?}: {}", observed.side, chain(&*error)))
 }
 
-async fn read_published(store: Arc<dyn Store>, published: &BTreeSet<CatalogName>) -> Result<(), Box<dyn Error>> {
+async fn read_published(
+    store: Arc<dyn Store>,
+    published: &BTreeSet<CatalogName>,
+) -> Result<(), Box<dyn Error>> {
     let listed = publish::catalog_names(&*store).await?;
     let names: Vec<CatalogName> = listed.iter().cloned().collect();
     Pack::plan(store.clone(), &names, &PackOptions::default()).await?;
     for name in &names {
         let verified = upkeep::verify(&*store, name).await?;
         let pointer = Key::Current(name.clone());
-        if let Some(finding) = verified.findings.iter().find(|finding| finding.key == pointer) {
+        if let Some(finding) = verified
+            .findings
+            .iter()
+            .find(|finding| finding.key == pointer)
+        {
             return Err(format!("verify: {pointer} {}", finding.problem).into());
         }
     }

@@ -18,7 +18,8 @@ pub enum Part {
     Snapshot,
     /// A part of a catalog's container image.
     Blob,
-    /// `current.json`. It is always cut short: an unsigned pointer that can be read cannot be distinguished from the right one.
+    /// `current.json`. It is always cut short: an unsigned pointer that can be read cannot be
+    /// distinguished from the right one.
     Pointer,
 }
 
@@ -75,7 +76,11 @@ pub(crate) fn corrupt(
     // A bit that is flipped twice is not damaged.
     let is_hit = |key: &Key| part.has(key) && !observed.checker().damage.has(key);
     let fitting: Vec<&Key> = objects.keys().filter(|key| is_hit(key)).collect();
-    let published: Vec<&Key> = fitting.iter().copied().filter(|key| named.contains(key)).collect();
+    let published: Vec<&Key> = fitting
+        .iter()
+        .copied()
+        .filter(|key| named.contains(key))
+        .collect();
     let among = if published.is_empty() || chance.of("any").one_in(3) {
         fitting
     } else {
@@ -86,7 +91,11 @@ pub(crate) fn corrupt(
     }
     let key = chance.of("which").pick(&among);
     let was = &objects[key];
-    let damage = if part == Part::Pointer { DamageKind::Cut } else { damage };
+    let damage = if part == Part::Pointer {
+        DamageKind::Cut
+    } else {
+        damage
+    };
     let is = damaged(was, damage, chance);
     match (&is, damage) {
         (None, _) => observed.store.lose(key),
@@ -117,8 +126,8 @@ fn damaged(was: &Bytes, damage: DamageKind, chance: Chance) -> Option<Bytes> {
 }
 
 impl DamageLog {
-    /// Forgets the damage of objects that were repaired. A damaged object may also be deleted: then it counts as lost until it
-    /// is written again. A pointer that is gone was removed for good.
+    /// Forgets the damage of objects that were repaired. A damaged object may also be deleted: then
+    /// it counts as lost until it is written again. A pointer that is gone was removed for good.
     pub(crate) fn compare(&mut self, now: u64, objects: &BTreeMap<Key, Bytes>) {
         let repaired = &mut self.repaired;
         self.now.retain(|key, damage| {
@@ -137,7 +146,10 @@ impl DamageLog {
 
     /// Replaces damaged and lost objects by their sound bytes.
     pub(crate) fn heal(&self, objects: &mut BTreeMap<Key, Bytes>) {
-        let sound = self.now.iter().map(|(key, damage)| (key.clone(), damage.was.clone()));
+        let sound = self
+            .now
+            .iter()
+            .map(|(key, damage)| (key.clone(), damage.was.clone()));
         objects.extend(sound);
     }
 
@@ -158,7 +170,9 @@ impl DamageLog {
     /// True if one of these objects was damaged at some time since then.
     pub(crate) fn since(&self, from: u64, is: impl Fn(&Key) -> bool) -> bool {
         let repaired = self.repaired.iter();
-        let mut repaired = repaired.filter(|(_, _, until)| *until >= from).map(|(key, ..)| key);
+        let mut repaired = repaired
+            .filter(|(_, _, until)| *until >= from)
+            .map(|(key, ..)| key);
         self.now.keys().any(&is) || repaired.any(is)
     }
 }

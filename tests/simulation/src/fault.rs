@@ -48,8 +48,8 @@ impl Side {
     }
 }
 
-/// One operation of a run. Its name has no time and no order, so it is the same in every run of a scenario, whatever the
-/// threads do.
+/// One operation of a run. Its name has no time and no order, so it is the same in every run of a
+/// scenario, whatever the threads do.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Operation {
     /// Number of the actor that asks.
@@ -71,8 +71,8 @@ pub enum Fault {
     Fails,
     /// The operation is done, and the caller gets an error.
     Lost,
-    /// The answer is lost, and the client repeats the request by itself, as the SDK of S3 does. A repeated write that meets
-    /// its own bytes counts as written.
+    /// The answer is lost, and the client repeats the request by itself, as the SDK of S3 does. A
+    /// repeated write that meets its own bytes counts as written.
     Repeated,
     /// The caller gets an error, and the operation is done up to 25 minutes later.
     Late,
@@ -80,7 +80,8 @@ pub enum Fault {
     Slow,
     /// The caller is suspended for up to five hours, and then the operation is done.
     Pauses,
-    /// The operation is done, and done again later, as by a request that was repeated while it was held up.
+    /// The operation is done, and done again later, as by a request that was repeated while it was
+    /// held up.
     Echo,
     /// The caller is killed before the operation is done.
     KillsBefore,
@@ -100,16 +101,22 @@ impl Fault {
 
     /// True if the fault can happen to an operation.
     ///
-    /// A read has no effect that could come late. No store repeats a delete, and the SDK may not either. The protocol
-    /// bounds the pause between the check of the clock and the sending of a commit or a delete, so these do not pause.
+    /// A read has no effect that could come late. No store repeats a delete, and the SDK may not
+    /// either. The protocol bounds the pause between the check of the clock and the sending of a
+    /// commit or a delete, so these do not pause.
     fn suits(self, kind: Kind, subject: &str) -> bool {
         match kind {
             Kind::Put | Kind::Commit => self != Self::Pauses || !subject.ends_with("/current.json"),
             Kind::Delete => !matches!(self, Self::Echo | Self::Repeated | Self::Pauses),
             Kind::Flush | Kind::Get | Kind::Head | Kind::List => {
-                matches!(self, Self::Fails | Self::Slow | Self::Pauses | Self::KillsBefore)
+                matches!(
+                    self,
+                    Self::Fails | Self::Slow | Self::Pauses | Self::KillsBefore
+                )
             }
-            Kind::Read | Kind::Write | Kind::Stage => matches!(self, Self::Fails | Self::KillsBefore),
+            Kind::Read | Kind::Write | Kind::Stage => {
+                matches!(self, Self::Fails | Self::KillsBefore)
+            }
         }
     }
 }
@@ -145,6 +152,10 @@ impl Faults {
 
 impl fmt::Display for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} {:?} {} #{}", self.side, self.kind, self.subject, self.nth)
+        write!(
+            f,
+            "{:?} {:?} {} #{}",
+            self.side, self.kind, self.subject, self.nth
+        )
     }
 }

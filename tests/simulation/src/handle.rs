@@ -8,20 +8,23 @@ use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt, StreamExt, TryStreamExt};
 use model::Key;
 use store::{
-    Body, Condition, Fetched, Get, Listed, Object, ObjectInfo, ReadStore, Staged, Stat, Store, StoreError, Version,
+    Body, Condition, Fetched, Get, Listed, Object, ObjectInfo, ReadStore, Staged, Stat, Store,
+    StoreError, Version,
 };
 use storekit::MemoryStore;
 use tokio_util::sync::CancellationToken;
 
 use crate::{fault::Kind, observed::ObservedStore, request::Effect, world::World};
 
-/// Handle of one process on a store. All faults happen here: a request takes a while, and its answer may be wrong or lost.
+/// Handle of one process on a store. All faults happen here: a request takes a while, and its
+/// answer may be wrong or lost.
 #[derive(Clone)]
 pub(crate) struct StoreHandle {
     pub(crate) world: Arc<World>,
     pub(crate) observed: Arc<ObservedStore>,
     pub(crate) actor: u8,
-    /// Token of the process. It is cancelled when the process is killed: no request of it is done any more.
+    /// Token of the process. It is cancelled when the process is killed: no request of it is done
+    /// any more.
     pub(crate) process: CancellationToken,
     /// True for a handle without faults.
     pub(crate) steady: bool,
@@ -63,7 +66,12 @@ impl Store for StoreHandle {
         self.ask(Kind::Head, key, effect).await
     }
 
-    async fn put(&self, key: &Key, bytes: Bytes, condition: Condition) -> Result<Version, StoreError> {
+    async fn put(
+        &self,
+        key: &Key,
+        bytes: Bytes,
+        condition: Condition,
+    ) -> Result<Version, StoreError> {
         self.write(Kind::Put, key, bytes, condition).await
     }
 
@@ -97,13 +105,20 @@ impl Store for StoreHandle {
             let effect = move || store.list(&wanted).try_collect::<Vec<_>>().boxed();
             handle.request(Kind::List, prefix, effect).await
         };
-        let listed = stream::once(listing).map_ok(|listed| stream::iter(listed.into_iter().map(Ok)));
+        let listed =
+            stream::once(listing).map_ok(|listed| stream::iter(listed.into_iter().map(Ok)));
         listed.try_flatten().boxed()
     }
 }
 
 impl StoreHandle {
-    async fn write(&self, kind: Kind, key: &Key, bytes: Bytes, condition: Condition) -> Result<Version, StoreError> {
+    async fn write(
+        &self,
+        kind: Kind,
+        key: &Key,
+        bytes: Bytes,
+        condition: Condition,
+    ) -> Result<Version, StoreError> {
         let attempts = AtomicU32::new(0);
         let effect = move |store: MemoryStore, key: Key| {
             let (bytes, condition) = (bytes.clone(), condition.clone());
@@ -111,7 +126,9 @@ impl StoreHandle {
             async move {
                 match store.put(&key, bytes.clone(), condition).await {
                     // The store of S3 takes equal bytes for its own after a lost answer.
-                    Err(StoreError::Conflict(_)) if repeated && store.objects().get(&key) == Some(&bytes) => {
+                    Err(StoreError::Conflict(_))
+                        if repeated && store.objects().get(&key) == Some(&bytes) =>
+                    {
                         let found = store.head(&key).await?.expect("its bytes were just read");
                         Ok(found.version)
                     }
@@ -164,8 +181,14 @@ impl Staged for StagedHandle {
         Ok(())
     }
 
-    async fn commit(self: Box<Self>, key: &Key, condition: Condition) -> Result<Version, StoreError> {
+    async fn commit(
+        self: Box<Self>,
+        key: &Key,
+        condition: Condition,
+    ) -> Result<Version, StoreError> {
         let Self { handle, bytes, .. } = *self;
-        handle.write(Kind::Commit, key, bytes.freeze(), condition).await
+        handle
+            .write(Kind::Commit, key, bytes.freeze(), condition)
+            .await
     }
 }

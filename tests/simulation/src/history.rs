@@ -40,7 +40,8 @@ pub(crate) static NEVER_PUBLISHED: History = History {
 
 impl State {
     fn read(since: u64, removals: usize, bytes: &Bytes) -> Result<Self, String> {
-        let document: Value = serde_json::from_slice(bytes).map_err(|error| format!("it is not JSON: {error}"))?;
+        let document: Value =
+            serde_json::from_slice(bytes).map_err(|error| format!("it is not JSON: {error}"))?;
         let fields = ["contentHash", "snapshot", "publishedAt", "previous"];
         Ok(Self {
             since,
@@ -57,10 +58,13 @@ impl State {
     /// True if this is the publication of `last`, whose source was seen anew, or the next one.
     fn follows(&self, last: &Self) -> bool {
         self.serial == last.serial
-            || self.serial == last.serial + 1 && self.publication[3] == last.as_previous() && self.is_dated_after(last)
+            || self.serial == last.serial + 1
+                && self.publication[3] == last.as_previous()
+                && self.is_dated_after(last)
     }
 
-    /// True if this publication is dated at least a second after `last`: readers take the date for Last-Modified.
+    /// True if this publication is dated at least a second after `last`: readers take the date for
+    /// Last-Modified.
     fn is_dated_after(&self, last: &Self) -> bool {
         // RFC 3339 in UTC with whole seconds sorts as text.
         let date = |state: &Self| state.publication[2].as_str().map(str::to_owned);
@@ -77,11 +81,14 @@ impl State {
             "snapshot": reference,
         });
         let earlier = previous.as_array().into_iter().flatten().cloned();
-        std::iter::once(this).chain(earlier).take(REMEMBERED).collect()
+        std::iter::once(this)
+            .chain(earlier)
+            .take(REMEMBERED)
+            .collect()
     }
 
-    /// True if two states of one serial may both have been published. In a copy, a catalog that was removed and polled
-    /// again may look like the one before, as long as the contents are equal.
+    /// True if two states of one serial may both have been published. In a copy, a catalog that was
+    /// removed and polled again may look like the one before, as long as the contents are equal.
     fn agrees(&self, other: &Self, side: Side) -> bool {
         match side {
             Side::Origin => self.publication == other.publication,
@@ -96,7 +103,8 @@ impl History {
         self.states.last().filter(|last| last.until.is_none())
     }
 
-    /// Ends the history: the catalog was removed, or its pointer was lost. The next state need not follow the last.
+    /// Ends the history: the catalog was removed, or its pointer was lost. The next state need not
+    /// follow the last.
     pub(crate) fn end(&mut self, now: u64) {
         if let Some(last) = self.states.last_mut() {
             last.until.get_or_insert(now);
@@ -111,17 +119,25 @@ impl History {
 
     /// True if nothing was published at some moment between the two.
     pub(crate) fn was_absent(&self, from: u64, to: u64) -> bool {
-        let starts = self.states.iter().map(|state| state.since).chain([u64::MAX]);
-        let ends = [0]
-            .into_iter()
-            .chain(self.states.iter().map(|state| state.until.unwrap_or(u64::MAX)));
+        let starts = self
+            .states
+            .iter()
+            .map(|state| state.since)
+            .chain([u64::MAX]);
+        let ends = [0].into_iter().chain(
+            self.states
+                .iter()
+                .map(|state| state.until.unwrap_or(u64::MAX)),
+        );
         ends.zip(starts)
             .any(|(end, start)| end < start && end <= to && from <= start)
     }
 
     /// Returns the states that were published at some moment between the two.
     pub(crate) fn between(&self, from: u64, to: u64) -> impl Iterator<Item = &State> {
-        let overlaps = move |state: &&State| state.since <= to && state.until.is_none_or(|until| from <= until);
+        let overlaps = move |state: &&State| {
+            state.since <= to && state.until.is_none_or(|until| from <= until)
+        };
         self.states.iter().filter(overlaps)
     }
 
@@ -134,8 +150,13 @@ impl History {
             return Ok(());
         }
         let next = State::read(now, self.removals, bytes)?;
-        let mut since_removal = self.states.iter().filter(|state| state.removals == self.removals);
-        if let Some(other) = since_removal.find(|other| other.serial == next.serial && !other.agrees(&next, side)) {
+        let mut since_removal = self
+            .states
+            .iter()
+            .filter(|state| state.removals == self.removals);
+        if let Some(other) =
+            since_removal.find(|other| other.serial == next.serial && !other.agrees(&next, side))
+        {
             return Err(format!(
                 "serial {} is {} and {}",
                 next.serial, other.content, next.content
@@ -154,11 +175,17 @@ fn is_next(last: Option<&State>, next: &State, side: Side) -> Result<(), String>
     let serial = next.serial;
     let is_first = serial == 1 && next.publication[3] == serde_json::json!([]);
     match last {
-        Some(last) if serial < last.serial => Err(format!("serial {serial} comes after {}", last.serial)),
+        Some(last) if serial < last.serial => {
+            Err(format!("serial {serial} comes after {}", last.serial))
+        }
         // A copy may miss what was published between.
         _ if side == Side::Copy => Ok(()),
-        None if !is_first => Err(format!("the first serial is {serial}, or it remembers something")),
-        Some(last) if !next.follows(last) => Err(format!("serial {serial} does not remember {}", last.serial)),
+        None if !is_first => Err(format!(
+            "the first serial is {serial}, or it remembers something"
+        )),
+        Some(last) if !next.follows(last) => {
+            Err(format!("serial {serial} does not remember {}", last.serial))
+        }
         _ => Ok(()),
     }
 }

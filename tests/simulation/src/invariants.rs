@@ -9,15 +9,16 @@ use crate::fault::{Kind, Operation};
 use crate::history::{History, NEVER_PUBLISHED, State};
 use crate::snapshot::{Content, read, referenced, sha256};
 
-/// Checks every state of one store against what must always hold. It reads the documents as plain JSON and decompresses by
-/// itself, so it shares no mistake with the crates that it checks. Damaged objects count as sound here: that they are not
-/// served is checked by the clients.
+/// Checks every state of one store against what must always hold. It reads the documents as plain
+/// JSON and decompresses by itself, so it shares no mistake with the crates that it checks. Damaged
+/// objects count as sound here: that they are not served is checked by the clients.
 #[derive(Default)]
 pub(crate) struct InvariantChecker {
     histories: BTreeMap<CatalogName, History>,
     /// Contents by content hash.
     pub(crate) contents: BTreeMap<Sha256, Content>,
-    /// Objects of each snapshot as they were when all of them were checked. Later they only have to be the same.
+    /// Objects of each snapshot as they were when all of them were checked. Later they only have to
+    /// be the same.
     sound: BTreeMap<Sha256, BTreeMap<Key, Bytes>>,
     /// Last counter of `gc.json`.
     gc_counter: u64,
@@ -34,10 +35,14 @@ impl InvariantChecker {
 
     /// Returns the number of states of all catalogs.
     pub(crate) fn commits(&self) -> usize {
-        self.histories.values().map(|history| history.states.len()).sum()
+        self.histories
+            .values()
+            .map(|history| history.states.len())
+            .sum()
     }
 
-    /// Lets an actor remove a catalog from now on, also after its process was killed: the request may come late.
+    /// Lets an actor remove a catalog from now on, also after its process was killed: the request
+    /// may come late.
     pub(crate) fn allow_removal(&mut self, actor: u8, name: &CatalogName) {
         self.removers.insert((actor, name.clone()));
     }
@@ -61,7 +66,9 @@ impl InvariantChecker {
             let Key::Current(name) = key else { continue };
             let in_words = |what| format!("{name}: {what}");
             let history = self.histories.entry(name.clone()).or_default();
-            history.append(now, operation.side, bytes).map_err(in_words)?;
+            history
+                .append(now, operation.side, bytes)
+                .map_err(in_words)?;
             self.check_published(name, &objects).map_err(in_words)?;
             if !listed.contains(name.as_str()) {
                 return Err(format!("{name} is published and not in catalogs.json"));
@@ -70,17 +77,22 @@ impl InvariantChecker {
         Ok(())
     }
 
-    /// Checks that every write of `gc.json` raises its counter: no state may come back, or a compare-and-swap could succeed
-    /// on another state than the one that was read.
+    /// Checks that every write of `gc.json` raises its counter: no state may come back, or a
+    /// compare-and-swap could succeed on another state than the one that was read.
     fn check_counter(&mut self, objects: &BTreeMap<Key, Bytes>) -> Result<(), String> {
         let Some(bytes) = objects.get(&Key::Gc) else {
             return Ok(());
         };
-        let document: Value = serde_json::from_slice(bytes).map_err(|error| format!("gc.json: {error}"))?;
-        let counter = document["counter"].as_u64().ok_or("gc.json has no counter")?;
+        let document: Value =
+            serde_json::from_slice(bytes).map_err(|error| format!("gc.json: {error}"))?;
+        let counter = document["counter"]
+            .as_u64()
+            .ok_or("gc.json has no counter")?;
         let last = self.gc_counter;
         if counter < last {
-            return Err(format!("the counter of gc.json goes back from {last} to {counter}"));
+            return Err(format!(
+                "the counter of gc.json goes back from {last} to {counter}"
+            ));
         }
         self.gc_counter = counter;
         Ok(())
@@ -88,25 +100,40 @@ impl InvariantChecker {
 
     /// Ends the histories whose damaged pointer was replaced: the new one need not follow it.
     fn end_replaced(&mut self, now: u64, objects: &BTreeMap<Key, Bytes>) {
-        let is_damaged = |name: &CatalogName, damage: &DamageLog| damage.has(&Key::Current(name.clone()));
+        let is_damaged =
+            |name: &CatalogName, damage: &DamageLog| damage.has(&Key::Current(name.clone()));
         let names = self.histories.keys();
-        let before: Vec<CatalogName> = names.filter(|name| is_damaged(name, &self.damage)).cloned().collect();
+        let before: Vec<CatalogName> = names
+            .filter(|name| is_damaged(name, &self.damage))
+            .cloned()
+            .collect();
         self.damage.compare(now, objects);
-        for name in before.into_iter().filter(|name| !is_damaged(name, &self.damage)) {
+        for name in before
+            .into_iter()
+            .filter(|name| !is_damaged(name, &self.damage))
+        {
             if let Some(history) = self.histories.get_mut(&name) {
                 history.end(now);
             }
         }
     }
 
-    fn end_removed(&mut self, now: u64, objects: &BTreeMap<Key, Bytes>, operation: &Operation) -> Result<(), String> {
+    fn end_removed(
+        &mut self,
+        now: u64,
+        objects: &BTreeMap<Key, Bytes>,
+        operation: &Operation,
+    ) -> Result<(), String> {
         for (name, history) in &mut self.histories {
             let key = Key::Current(name.clone());
             if history.last().is_none() || objects.contains_key(&key) {
                 continue;
             }
             let by = (operation.actor, name.clone());
-            if operation.kind != Kind::Delete || operation.subject != key.to_string() || !self.removers.contains(&by) {
+            if operation.kind != Kind::Delete
+                || operation.subject != key.to_string()
+                || !self.removers.contains(&by)
+            {
                 return Err(format!("the pointer of {name} is gone"));
             }
             history.end(now);
@@ -115,7 +142,11 @@ impl InvariantChecker {
     }
 
     /// Checks that every object of the published state is there and sound.
-    fn check_published(&mut self, name: &CatalogName, objects: &BTreeMap<Key, Bytes>) -> Result<(), String> {
+    fn check_published(
+        &mut self,
+        name: &CatalogName,
+        objects: &BTreeMap<Key, Bytes>,
+    ) -> Result<(), String> {
         let state = self.history(name).last().expect("it was just appended");
         let (hash, sha256) = (state.content, state.snapshot);
         let key = Key::Object(ObjectKind::Snapshot, sha256);
@@ -125,7 +156,9 @@ impl InvariantChecker {
             return Err(format!("{key} has other bytes than its name says"));
         }
         if let Some(sound) = self.sound.get(&sha256) {
-            let other = sound.iter().find(|(key, bytes)| objects.get(*key) != Some(*bytes));
+            let other = sound
+                .iter()
+                .find(|(key, bytes)| objects.get(*key) != Some(*bytes));
             return other.map_or(Ok(()), |(key, _)| {
                 Err(format!("{key} is published and gone, or has other bytes"))
             });
@@ -144,14 +177,22 @@ impl InvariantChecker {
 
     /// Returns the keys of a state: its snapshot and all that the snapshot names.
     pub(crate) fn named_by(&self, state: &State) -> Vec<Key> {
-        let sound = self.sound.get(&state.snapshot).into_iter().flat_map(BTreeMap::keys);
+        let sound = self
+            .sound
+            .get(&state.snapshot)
+            .into_iter()
+            .flat_map(BTreeMap::keys);
         let snapshot = Key::Object(ObjectKind::Snapshot, state.snapshot);
         sound.cloned().chain([snapshot]).collect()
     }
 
-    /// Returns the damaged objects that a verification has to find: those of the published state, and those of an
-    /// earlier one whose snapshot and other objects are all there.
-    pub(crate) fn damaged(&self, name: &CatalogName, objects: &BTreeMap<Key, Bytes>) -> Result<BTreeSet<Key>, String> {
+    /// Returns the damaged objects that a verification has to find: those of the published state,
+    /// and those of an earlier one whose snapshot and other objects are all there.
+    pub(crate) fn damaged(
+        &self,
+        name: &CatalogName,
+        objects: &BTreeMap<Key, Bytes>,
+    ) -> Result<BTreeSet<Key>, String> {
         let pointer = Key::Current(name.clone());
         if self.damage.has(&pointer) {
             return Ok([pointer].into());
@@ -171,7 +212,9 @@ impl InvariantChecker {
                 (_, true) => drop(damaged.insert(key)),
                 (None, false) => return Err(format!("{key} is published and gone")),
                 (Some(bytes), false) => match read(hash, bytes, &healed) {
-                    Ok((_, sound)) => damaged.extend(sound.into_keys().filter(|key| self.damage.has(key))),
+                    Ok((_, sound)) => {
+                        damaged.extend(sound.into_keys().filter(|key| self.damage.has(key)))
+                    }
                     // Collection may stop between the objects of an earlier publication.
                     Err(_) if !is_current => {}
                     Err(what) => return Err(what),
@@ -188,10 +231,13 @@ pub(crate) fn listed_names(objects: &BTreeMap<Key, Bytes>) -> BTreeSet<String> {
     let document = bytes.and_then(|bytes| serde_json::from_slice::<Value>(bytes).ok());
     let document = document.unwrap_or_default();
     let names = document["catalogs"].as_array().into_iter().flatten();
-    names.filter_map(|name| name.as_str().map(str::to_owned)).collect()
+    names
+        .filter_map(|name| name.as_str().map(str::to_owned))
+        .collect()
 }
 
-/// Returns the snapshots that a pointer names with their content hashes, each once, and true for the published one.
+/// Returns the snapshots that a pointer names with their content hashes, each once, and true for
+/// the published one.
 fn snapshots(state: &State) -> Result<BTreeMap<Sha256, (Sha256, bool)>, String> {
     let mut snapshots = BTreeMap::new();
     for previous in state.publication[3].as_array().into_iter().flatten() {

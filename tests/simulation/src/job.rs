@@ -6,7 +6,9 @@ use futures_util::{FutureExt, future::BoxFuture};
 use model::{CatalogName, Outcome, Sha256, text::chain};
 use publish::{Env, Mirror, MirrorSettings, PollError, PollMetrics, PollOptions, Report};
 use store::Store;
-use sync::{Archive, Copier, Importer, Pack, PackOptions, Repair, StoreOrigin, SyncOptions, SyncReport};
+use sync::{
+    Archive, Copier, Importer, Pack, PackOptions, Repair, StoreOrigin, SyncOptions, SyncReport,
+};
 use upkeep::{GcOptions, Retention, RollbackOptions};
 
 use crate::catalogs;
@@ -36,7 +38,10 @@ pub(crate) struct Done {
 impl Done {
     /// Returns the end of a job that publishes nothing.
     const fn without_claim(outcome: Result<String, String>) -> Self {
-        Self { claim: None, outcome }
+        Self {
+            claim: None,
+            outcome,
+        }
     }
 
     /// Returns the end of a job by its report, whose claim counts if the outcome is a success.
@@ -49,7 +54,12 @@ impl Done {
 }
 
 impl Claim {
-    fn new(side: Side, name: &CatalogName, serial: Option<u64>, content: Option<Sha256>) -> Option<Self> {
+    fn new(
+        side: Side,
+        name: &CatalogName,
+        serial: Option<u64>,
+        content: Option<Sha256>,
+    ) -> Option<Self> {
         Some(Self {
             side,
             name: name.clone(),
@@ -92,7 +102,12 @@ async fn poll(handle: StoreHandle, wrong: i64, catalog: usize, version: usize) -
         ..MirrorSettings::default()
     };
     let catalog = catalogs::catalog(catalog, version);
-    let mirror = Mirror::new(catalogs::images(), Arc::new(handle), settings, PollMetrics::default());
+    let mirror = Mirror::new(
+        catalogs::images(),
+        Arc::new(handle),
+        settings,
+        PollMetrics::default(),
+    );
     let report = mirror.poll(&catalog, PollOptions::default()).await;
     if !matches!(report.error, Some(PollError::Killer { .. })) {
         return said(&report);
@@ -115,11 +130,22 @@ async fn roll_back(handle: StoreHandle, wrong: i64, catalog: usize) -> Done {
 }
 
 fn said(report: &Report) -> Done {
-    let claim = Claim::new(Side::Origin, &report.catalog, report.serial, report.content_hash);
+    let claim = Claim::new(
+        Side::Origin,
+        &report.catalog,
+        report.serial,
+        report.content_hash,
+    );
     Done::reported(report.outcome, report.error_text(), claim)
 }
 
-async fn sync(origin: StoreHandle, copy: StoreHandle, wrong: i64, catalog: usize, rebuild: bool) -> Done {
+async fn sync(
+    origin: StoreHandle,
+    copy: StoreHandle,
+    wrong: i64,
+    catalog: usize,
+    rebuild: bool,
+) -> Done {
     let options = SyncOptions {
         fetch_all: !rebuild,
         ..sync_options(&copy, wrong)
@@ -130,11 +156,22 @@ async fn sync(origin: StoreHandle, copy: StoreHandle, wrong: i64, catalog: usize
 }
 
 fn copied(report: &SyncReport) -> Done {
-    let claim = Claim::new(Side::Copy, &report.catalog, report.serial, report.content_hash);
+    let claim = Claim::new(
+        Side::Copy,
+        &report.catalog,
+        report.serial,
+        report.content_hash,
+    );
     Done::reported(report.outcome, report.error.clone(), claim)
 }
 
-async fn import(origin: StoreHandle, copy: StoreHandle, wrong: i64, catalog: usize, all: bool) -> Done {
+async fn import(
+    origin: StoreHandle,
+    copy: StoreHandle,
+    wrong: i64,
+    catalog: usize,
+    all: bool,
+) -> Done {
     let archive = match export(Arc::new(origin), catalog, all).await {
         Ok(archive) => archive,
         Err(why) => return Done::without_claim(Err(why)),
@@ -147,7 +184,10 @@ async fn import(origin: StoreHandle, copy: StoreHandle, wrong: i64, catalog: usi
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the store is one of the simulation")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the store is one of the simulation"
+)]
 async fn export(origin: Arc<dyn Store>, catalog: usize, all: bool) -> Result<Arc<Archive>, String> {
     let options = PackOptions {
         whole: all,
@@ -186,7 +226,11 @@ async fn repair([ours, theirs]: [StoreHandle; 2], wrong: i64, catalog: usize) ->
     let theirs: Arc<dyn Store> = Arc::new(theirs);
     let copier = Copier::new(Arc::new(StoreOrigin(theirs)), Arc::new(ours), options);
     let repaired = copier.repair(&catalogs::name(catalog)).await;
-    let report = repaired.map(|Repair { repaired, failed, .. }| format!("repaired {repaired:?}, not {failed:?}"));
+    let report = repaired.map(
+        |Repair {
+             repaired, failed, ..
+         }| format!("repaired {repaired:?}, not {failed:?}"),
+    );
     Done::without_claim(report.map_err(|error| chain(&error)))
 }
 
@@ -200,7 +244,10 @@ async fn remove(handle: StoreHandle, catalog: usize) -> Done {
 
 /// Damages an object. This is not a process, so no request is sent.
 async fn corrupt(handle: StoreHandle, part: Part, damage: DamageKind) -> Done {
-    let chance = handle.world.chance.of(("corruption", handle.actor, handle.world.now()));
+    let chance = handle
+        .world
+        .chance
+        .of(("corruption", handle.actor, handle.world.now()));
     let event = corruption::corrupt(&handle.world, &handle.observed, part, damage, chance);
     Done::without_claim(Ok(event))
 }
@@ -212,7 +259,8 @@ fn sync_options(handle: &StoreHandle, wrong: i64) -> SyncOptions {
     }
 }
 
-/// Returns the surroundings of a process: a clock that is wrong, a time since boot that is right, chance from the seed.
+/// Returns the surroundings of a process: a clock that is wrong, a time since boot that is right,
+/// chance from the seed.
 fn env(handle: &StoreHandle, wrong: i64) -> Env {
     let world: &Arc<World> = &handle.world;
     let (clock, boot, dice, actor) = (world.clone(), world.clone(), world.clone(), handle.actor);

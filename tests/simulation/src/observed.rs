@@ -49,14 +49,16 @@ impl ObservedStore {
         if !self.may_harm(operation) {
             return;
         }
-        let checked = self.checker().check(world.now(), self.store.objects(), operation);
+        let checked = self
+            .checker()
+            .check(world.now(), self.store.objects(), operation);
         if let Err(what) = checked.and_then(|()| self.check_copied()) {
             world.broken(operation.actor, format!("after {operation}: {what}"));
         }
     }
 
-    /// True if the operation may change or break a published state, or repair a damaged object. Other puts are checked with
-    /// the next operation that may.
+    /// True if the operation may change or break a published state, or repair a damaged object.
+    /// Other puts are checked with the next operation that may.
     fn may_harm(&self, operation: &Operation) -> bool {
         match operation.kind {
             Kind::Put | Kind::Commit => match Key::parse(&operation.subject) {
@@ -79,13 +81,27 @@ impl ObservedStore {
 
     /// Checks that every pointer of a copy is one that its origin had, byte for byte.
     fn check_copied(&self) -> Result<(), String> {
-        let Some(origin) = &self.origin else { return Ok(()) };
+        let Some(origin) = &self.origin else {
+            return Ok(());
+        };
         for name in (0..crate::catalogs::NAMES.len()).map(crate::catalogs::name) {
-            let copied = self.checker().history(&name).last().map(|state| state.bytes.clone());
+            let copied = self
+                .checker()
+                .history(&name)
+                .last()
+                .map(|state| state.bytes.clone());
             let origin = origin.checker();
-            let is_known = |copied| origin.history(&name).states.iter().any(|state| state.bytes == copied);
+            let is_known = |copied| {
+                origin
+                    .history(&name)
+                    .states
+                    .iter()
+                    .any(|state| state.bytes == copied)
+            };
             if !copied.is_none_or(is_known) {
-                return Err(format!("the pointer of {name} was never that of the origin"));
+                return Err(format!(
+                    "the pointer of {name} was never that of the origin"
+                ));
             }
         }
         Ok(())

@@ -1,4 +1,5 @@
-//! Checks about damage: `verify` finds it, and a repair takes everything that the other store still has.
+//! Checks about damage: `verify` finds it, and a repair takes everything that the other store still
+//! has.
 
 use std::collections::BTreeSet;
 
@@ -10,19 +11,29 @@ use crate::observed::ObservedStore;
 use crate::run::Simulation;
 use crate::scenario::Job;
 
-/// Repairs all that can be repaired. The origin may need a new poll, too: `versions` are the last versions of the sources.
+/// Repairs all that can be repaired. The origin may need a new poll, too: `versions` are the last
+/// versions of the sources.
 ///
 /// # Errors
 /// The object that is not found or not repaired.
-pub(crate) async fn repair_all(simulation: &Simulation, versions: &[Option<usize>]) -> Result<(), String> {
+pub(crate) async fn repair_all(
+    simulation: &Simulation,
+    versions: &[Option<usize>],
+) -> Result<(), String> {
     // An undamaged store is verified in the end.
     let was_damaged = |side| !simulation.observed(side).checker().damage.is_empty();
-    for side in [Side::Origin, Side::Copy].into_iter().filter(|side| was_damaged(*side)) {
+    for side in [Side::Origin, Side::Copy]
+        .into_iter()
+        .filter(|side| was_damaged(*side))
+    {
         for catalog in 0..NAMES.len() {
             is_found(simulation.observed(side), &catalogs::name(catalog)).await?;
         }
     }
-    let origin = versions.iter().enumerate().filter(|_| was_damaged(Side::Origin));
+    let origin = versions
+        .iter()
+        .enumerate()
+        .filter(|_| was_damaged(Side::Origin));
     for (catalog, version) in origin {
         repair(simulation, Side::Origin, catalog).await?;
         if let (Some(version), false) = (version, is_sound(&simulation.origin)) {
@@ -55,7 +66,11 @@ async fn is_found(observed: &ObservedStore, name: &CatalogName) -> Result<(), St
     }
     let verified = upkeep::verify(&observed.store, name).await;
     let verified = verified.map_err(|error| error.to_string())?;
-    let found: BTreeSet<Key> = verified.findings.into_iter().map(|finding| finding.key).collect();
+    let found: BTreeSet<Key> = verified
+        .findings
+        .into_iter()
+        .map(|finding| finding.key)
+        .collect();
     // Collection may have stopped between the objects of an earlier publication.
     let may_be_found = |key: &Key| !objects.contains_key(key) || observed.checker().damage.has(key);
     if damaged.is_subset(&found) && found.difference(&damaged).all(may_be_found) {
@@ -83,16 +98,24 @@ async fn repair(simulation: &Simulation, side: Side, catalog: usize) -> Result<(
     }
     // A repair may spare condemned objects, or end an old round of collection.
     let mut before = before.iter().filter(|(key, _)| **key != Key::Gc);
-    match before.find(|(key, bytes)| after.get(*key) != Some(*bytes) && !is_repaired(key, &after, ours)) {
+    match before
+        .find(|(key, bytes)| after.get(*key) != Some(*bytes) && !is_repaired(key, &after, ours))
+    {
         Some((key, _)) => Err(format!("{key} of the {side:?} is another after a repair")),
         None => Ok(()),
     }
 }
 
 /// True if a repair has made this object sound.
-fn is_repaired(key: &Key, after: &std::collections::BTreeMap<Key, bytes::Bytes>, observed: &ObservedStore) -> bool {
+fn is_repaired(
+    key: &Key,
+    after: &std::collections::BTreeMap<Key, bytes::Bytes>,
+    observed: &ObservedStore,
+) -> bool {
     let checker = observed.checker();
-    after.contains_key(key) && !checker.damage.has(key) && checker.damage.since(0, |damage| damage == key)
+    after.contains_key(key)
+        && !checker.damage.has(key)
+        && checker.damage.since(0, |damage| damage == key)
 }
 
 fn is_sound(observed: &ObservedStore) -> bool {
@@ -100,8 +123,13 @@ fn is_sound(observed: &ObservedStore) -> bool {
     !checker.named().iter().any(|key| checker.damage.has(key))
 }
 
-/// Polls the version, another one, and the version again: each publication checks the objects that it needs.
-async fn publish_again(simulation: &Simulation, catalog: usize, version: usize) -> Result<(), String> {
+/// Polls the version, another one, and the version again: each publication checks the objects that
+/// it needs.
+async fn publish_again(
+    simulation: &Simulation,
+    catalog: usize,
+    version: usize,
+) -> Result<(), String> {
     let other = (version + 1) % catalogs::MOST as usize;
     for version in [version, other, version] {
         simulation.must(&Job::Poll { catalog, version }).await?;

@@ -13,8 +13,8 @@ pub(crate) type Effect<T> = BoxFuture<'static, Result<T, StoreError>>;
 impl StoreHandle {
     /// Does one operation, with its fault. Each call of `effect` does it once.
     ///
-    /// It is done in a task of its own, as a server does a request: a caller that gives up does not stop it, and one that
-    /// does not look for its answer holds up no other request.
+    /// It is done in a task of its own, as a server does a request: a caller that gives up does not
+    /// stop it, and one that does not look for its answer holds up no other request.
     pub(crate) async fn request<T: Send + 'static>(
         &self,
         kind: Kind,
@@ -59,7 +59,10 @@ impl StoreHandle {
         let times = match fault {
             Some(Fault::Fails | Fault::Late | Fault::KillsBefore | Fault::KillsAndLate) => 0,
             Some(Fault::Repeated) => 2,
-            None | Some(Fault::Slow | Fault::Pauses | Fault::Lost | Fault::Echo | Fault::KillsAfter) => 1,
+            None
+            | Some(Fault::Slow | Fault::Pauses | Fault::Lost | Fault::Echo | Fault::KillsAfter) => {
+                1
+            }
         };
         let mut answer = Err(failed(operation.kind, &operation.subject));
         for _ in 0..times {
@@ -76,7 +79,8 @@ impl StoreHandle {
             self.later(operation, fault == Some(Fault::Echo), effect);
         }
         if is_killed {
-            // A thread that works for the process cannot be stopped, but none of its requests is done any more.
+            // A thread that works for the process cannot be stopped, but none of its requests is
+            // done any more.
             self.process.cancel();
             return None;
         }
@@ -86,7 +90,8 @@ impl StoreHandle {
         Some(answer)
     }
 
-    /// Does a part of an operation that no other process can see. It takes no time. Returns the number of equal ones before.
+    /// Does a part of an operation that no other process can see. It takes no time. Returns the
+    /// number of equal ones before.
     pub(crate) fn step(&self, kind: Kind, subject: String) -> Result<u32, StoreError> {
         if self.process.is_cancelled() {
             return Err(failed(kind, &subject));
@@ -96,7 +101,8 @@ impl StoreHandle {
             return Ok(operation.nth);
         }
         let result = self.refused(&operation, fault);
-        // The task that writes a staged object is not the one that is dropped when its process is killed.
+        // The task that writes a staged object is not the one that is dropped when its process is
+        // killed.
         if fault == Some(Fault::KillsBefore) {
             self.process.cancel();
         }
@@ -104,7 +110,9 @@ impl StoreHandle {
     }
 
     fn begin(&self, kind: Kind, subject: String) -> (Operation, Option<Fault>) {
-        let (operation, fault) = self.world.begin(self.actor, self.observed.side, kind, subject);
+        let (operation, fault) = self
+            .world
+            .begin(self.actor, self.observed.side, kind, subject);
         (operation, fault.filter(|_| !self.steady))
     }
 
@@ -127,8 +135,9 @@ impl StoreHandle {
         result
     }
 
-    /// Does an operation later, whatever has become of the caller. An acknowledged write of a pointer is not repeated after
-    /// the catalog was removed: no protocol could promise anything, then.
+    /// Does an operation later, whatever has become of the caller. An acknowledged write of a
+    /// pointer is not repeated after the catalog was removed: no protocol could promise anything,
+    /// then.
     fn later<T: Send + 'static>(
         &self,
         operation: &Operation,
@@ -153,7 +162,9 @@ impl StoreHandle {
             Err(StoreError::Conflict(_)) => "conflict",
             Err(_) => "failed",
         };
-        let fault = fault.map(|fault| format!(" ({fault:?})")).unwrap_or_default();
+        let fault = fault
+            .map(|fault| format!(" ({fault:?})"))
+            .unwrap_or_default();
         self.world
             .note(operation.actor, format!("{operation}: {outcome}{fault}"));
     }

@@ -36,16 +36,26 @@ impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scenario = &self.scenario;
         let seed = scenario.seed;
-        writeln!(f, "seed {seed}, faults {:?}: {}", scenario.faults, self.what)?;
+        writeln!(
+            f,
+            "seed {seed}, faults {:?}: {}",
+            scenario.faults, self.what
+        )?;
         writeln!(
             f,
             "replay: cargo run -p catalog-mirror-simulation --example replay -- {seed}"
         )?;
-        writeln!(f, "prelude: {:?}\nreaders: {:?}", scenario.prelude, scenario.readers)?;
+        writeln!(
+            f,
+            "prelude: {:?}\nreaders: {:?}",
+            scenario.prelude, scenario.readers
+        )?;
         for (writer, at) in scenario.writers.iter().zip(1..) {
             writeln!(f, "writer {at}: {writer:?}")?;
         }
-        self.events.iter().try_for_each(|event| writeln!(f, "{event}"))
+        self.events
+            .iter()
+            .try_for_each(|event| writeln!(f, "{event}"))
     }
 }
 
@@ -63,16 +73,23 @@ pub(crate) struct Simulation {
 /// The invariant that did not hold, with all events.
 pub fn run(scenario: &Scenario) -> Result<Passed, Box<Broken>> {
     let Record { broken, passed, .. } = runtime().block_on(Simulation::play(scenario));
-    let Some(what) = broken else { return Ok(passed) };
+    let Some(what) = broken else {
+        return Ok(passed);
+    };
     let (scenario, events) = (scenario.clone(), passed.events);
-    Err(Box::new(Broken { scenario, what, events }))
+    Err(Box::new(Broken {
+        scenario,
+        what,
+        events,
+    }))
 }
 
 /// Returns a runtime of one thread with a clock that moves only when all tasks wait.
 fn runtime() -> Runtime {
     let mut builder = Builder::new_current_thread();
     builder.enable_time().start_paused(true);
-    // With one thread, blocking tasks that overlap in simulated time end in the order in which they began.
+    // With one thread, blocking tasks that overlap in simulated time end in the order in which they
+    // began.
     builder.max_blocking_threads(1);
     builder.build().expect("a thread can be started")
 }
@@ -98,18 +115,27 @@ impl Simulation {
         }
         let mut record = simulation.world.end();
         let stores = [simulation.origin, simulation.copy];
-        record.passed.commits = stores.iter().map(|observed| observed.checker().commits()).sum();
+        record.passed.commits = stores
+            .iter()
+            .map(|observed| observed.checker().commits())
+            .sum();
         record
     }
 
     /// Runs all writers and readers at once, each in a task of its own.
     async fn act(&self, scenario: &Scenario) {
         let writers = scenario.writers.iter().cloned().zip(1..);
-        let writers = writers.map(|(writer, actor)| tokio::spawn(self.clone().write(actor, writer)));
+        let writers =
+            writers.map(|(writer, actor)| tokio::spawn(self.clone().write(actor, writer)));
         let first = scenario.writers.len() as u8 + 1;
         let readers = scenario.readers.iter().copied().zip(first..);
-        let last = steps(&scenario.writers).map(|step| step.at).max().unwrap_or_default();
-        let readers = readers.map(|((side, count), actor)| tokio::spawn(self.clone().read(actor, side, count, last)));
+        let last = steps(&scenario.writers)
+            .map(|step| step.at)
+            .max()
+            .unwrap_or_default();
+        let readers = readers.map(|((side, count), actor)| {
+            tokio::spawn(self.clone().read(actor, side, count, last))
+        });
         let all: Vec<_> = writers.chain(readers).collect();
         for ended in join_all(all).await {
             if let Err(error) = ended {
@@ -135,11 +161,15 @@ impl Simulation {
     /// Runs a job in a process, which a fault may kill. Returns true if it succeeded.
     async fn run(&self, process: &CancellationToken, actor: u8, wrong: i64, job: &Job) -> bool {
         self.world.note(actor, format!("starts {job:?}"));
-        let working = timeout(JOB_TIME_MAX, job.clone().run(self.handles(actor, process), wrong));
+        let working = timeout(
+            JOB_TIME_MAX,
+            job.clone().run(self.handles(actor, process), wrong),
+        );
         let done = process.run_until_cancelled(working).await;
         let succeeded = matches!(&done, Some(Ok(done)) if done.outcome.is_ok());
         match done {
-            // The fault that killed it may also have returned an error, and threads decide which is seen first.
+            // The fault that killed it may also have returned an error, and threads decide which is
+            // seen first.
             _ if process.is_cancelled() => self.world.note(actor, "is killed".to_owned()),
             Some(Ok(done)) => self.check_claim(actor, done),
             _ => self.world.broken(actor, "the job never ends".to_owned()),
@@ -179,20 +209,30 @@ impl Simulation {
         let mut states = checker.history(&claim.name).states.iter();
         if !states.any(|state| (state.serial, state.content) == (claim.serial, claim.content)) {
             drop(checker);
-            self.world
-                .broken(actor, format!("{claim:?} was never published, as it was said"));
+            self.world.broken(
+                actor,
+                format!("{claim:?} was never published, as it was said"),
+            );
         }
     }
 
     async fn read(self, actor: u8, side: Side, count: u64, last: u64) {
         let chance = self.world.chance.of(("reader", actor));
         let [handle, _] = side.first(self.handles(actor, &CancellationToken::new()));
-        let reader = Reader::new(StoreHandle { steady: true, ..handle }, chance);
+        let reader = Reader::new(
+            StoreHandle {
+                steady: true,
+                ..handle
+            },
+            chance,
+        );
         for request in 0..count {
             let chance = chance.of(request);
             // Around the times of the writers.
             let at = moment(chance.of("at"), last);
-            self.world.wait(actor, at.saturating_sub(self.world.now())).await;
+            self.world
+                .wait(actor, at.saturating_sub(self.world.now()))
+                .await;
             if let Err(what) = reader.read(chance).await {
                 self.world.broken(actor, format!("a reader: {what}"));
                 return;

@@ -19,15 +19,16 @@ struct ObjectChecker<'a> {
     sound: BTreeMap<Key, Bytes>,
 }
 
-/// Checks a published state: every object is there, has the recorded size and hash, and holds the right content. Returns
-/// the content, and the objects as they were found.
+/// Checks a published state: every object is there, has the recorded size and hash, and holds the
+/// right content. Returns the content, and the objects as they were found.
 pub(crate) fn read(
     hash: Sha256,
     snapshot: &Bytes,
     objects: &BTreeMap<Key, Bytes>,
 ) -> Result<(Content, BTreeMap<Key, Bytes>), String> {
     let document = decode(snapshot, Zstd)?;
-    let document: Value = serde_json::from_slice(&document).map_err(|error| format!("not a snapshot: {error}"))?;
+    let document: Value =
+        serde_json::from_slice(&document).map_err(|error| format!("not a snapshot: {error}"))?;
     if sha256(&document["contentHash"])? != hash {
         return Err(format!("the snapshot is not that of {hash}"));
     }
@@ -37,7 +38,11 @@ pub(crate) fn read(
     };
     checker.blobs(&document["image"])?;
     checker.check(Kind::Index, &document["index"], None)?;
-    for facts in document["facts"].as_object().into_iter().flat_map(Map::values) {
+    for facts in document["facts"]
+        .as_object()
+        .into_iter()
+        .flat_map(Map::values)
+    {
         checker.check(Kind::Facts, facts, None)?;
     }
     for (encoding, field) in [(Zstd, "zstd"), (Gzip, "gzip"), (Identity, "identity")] {
@@ -58,7 +63,8 @@ impl ObjectChecker<'_> {
         if image.is_null() {
             return Ok(());
         }
-        let lists = ["manifests", "configs"].map(|list| image[list].as_array().cloned().unwrap_or_default());
+        let lists = ["manifests", "configs"]
+            .map(|list| image[list].as_array().cloned().unwrap_or_default());
         for blob in lists.into_iter().flatten().chain([image["index"].clone()]) {
             self.check(Kind::Blob, &blob, None)?;
         }
@@ -74,7 +80,11 @@ impl ObjectChecker<'_> {
         let global = Some(&document["global"]).filter(|global| !global.is_null());
         let packages = document["packages"].as_array().into_iter().flatten();
         for shard in global.into_iter().chain(packages) {
-            let lines = self.check(Kind::Package, shard, Some(sha256(&shard["lines"]["sha256"])?))?;
+            let lines = self.check(
+                Kind::Package,
+                shard,
+                Some(sha256(&shard["lines"]["sha256"])?),
+            )?;
             content.all.extend_from_slice(&lines);
             let package = shard["name"].as_str().unwrap_or_default();
             content.packages.insert(package.to_owned(), lines);
@@ -83,7 +93,12 @@ impl ObjectChecker<'_> {
     }
 
     /// Checks one object, and its decoded content against `holds`. Returns the content.
-    fn check(&mut self, kind: Kind, recorded: &Value, holds: Option<Sha256>) -> Result<Vec<u8>, String> {
+    fn check(
+        &mut self,
+        kind: Kind,
+        recorded: &Value,
+        holds: Option<Sha256>,
+    ) -> Result<Vec<u8>, String> {
         let hash = sha256(&recorded["sha256"])?;
         let key = Key::Object(kind, hash);
         let found = self.objects.get(&key);
@@ -106,14 +121,18 @@ pub(crate) fn decode(bytes: &[u8], encoding: Encoding) -> Result<Vec<u8>, String
         Zstd => zstd::decode_all(bytes),
         Gzip => {
             let mut content = Vec::new();
-            GzDecoder::new(bytes).read_to_end(&mut content).map(|_| content)
+            GzDecoder::new(bytes)
+                .read_to_end(&mut content)
+                .map(|_| content)
         }
     };
     content.map_err(|error| format!("it does not decompress: {error}"))
 }
 
 pub(crate) fn sha256(value: &Value) -> Result<Sha256, String> {
-    text(value)?.parse().map_err(|_| format!("{value} is not a hash"))
+    text(value)?
+        .parse()
+        .map_err(|_| format!("{value} is not a hash"))
 }
 
 /// Returns the hash in the key of a reference to an immutable object.
@@ -125,5 +144,7 @@ pub(crate) fn referenced(reference: &Value) -> Result<Sha256, String> {
 }
 
 fn text(value: &Value) -> Result<&str, String> {
-    value.as_str().ok_or_else(|| format!("{value} is not a text"))
+    value
+        .as_str()
+        .ok_or_else(|| format!("{value} is not a text"))
 }

@@ -13,15 +13,16 @@ use crate::fault::{Fault, Faults, Kind, Operation, Side};
 
 /// Start of every run: 2026-01-01.
 const EPOCH: Duration = Duration::from_secs(1_767_225_600);
-/// Number of actors. Each is woken at milliseconds of its own remainder, so no two are woken at one moment: threads would
-/// decide on their order.
+/// Number of actors. Each is woken at milliseconds of its own remainder, so no two are woken at one
+/// moment: threads would decide on their order.
 pub(crate) const ACTORS: u64 = 16;
 /// Longest time that an operation is held up, in milliseconds.
 const LONGEST_MS: u64 = 100_000;
-/// Longest time after which a request is done that its caller has given up, in milliseconds. S3 refuses a request whose
-/// signature is 15 minutes old, by a clock that may be 15 minutes ahead.
+/// Longest time after which a request is done that its caller has given up, in milliseconds. S3
+/// refuses a request whose signature is 15 minutes old, by a clock that may be 15 minutes ahead.
 const LATEST_MS: u64 = 25 * 60_000;
-/// Longest suspension of a process, in milliseconds: longer than a publication may take, and than a phase of collection.
+/// Longest suspension of a process, in milliseconds: longer than a publication may take, and than a
+/// phase of collection.
 const PAUSE_MS: u64 = 5 * 3_600_000;
 
 /// World that all actors of one run share: time, chance, faults, and the record of all events.
@@ -106,7 +107,11 @@ impl World {
 
     /// Returns the milliseconds since the start.
     pub(crate) fn now(&self) -> u64 {
-        self.start.elapsed().as_millis().try_into().unwrap_or(u64::MAX)
+        self.start
+            .elapsed()
+            .as_millis()
+            .try_into()
+            .unwrap_or(u64::MAX)
     }
 
     /// Returns the time by a clock that is wrong by so many seconds.
@@ -120,7 +125,8 @@ impl World {
         self.faultless.store(faultless, Ordering::Relaxed);
     }
 
-    /// True on the thread of the actors. Time stands still while other threads work, so they cannot wait for it.
+    /// True on the thread of the actors. Time stands still while other threads work, so they cannot
+    /// wait for it.
     pub(crate) fn may_wait(&self) -> bool {
         thread::current().id() == self.main
     }
@@ -134,8 +140,9 @@ impl World {
         ((self.now() + milliseconds) / ACTORS + 1) * ACTORS + u64::from(actor)
     }
 
-    /// Waits as [`World::wait`] does until it is the turn of an operation. Operations of one actor at one moment happen in the
-    /// order of their names, because threads may have requested them in any order.
+    /// Waits as [`World::wait`] does until it is the turn of an operation. Operations of one actor
+    /// at one moment happen in the order of their names, because threads may have requested them in
+    /// any order.
     pub(crate) async fn turn(self: &Arc<Self>, milliseconds: u64, operation: &Operation) -> Turn {
         let slot = self.slot(operation.actor, milliseconds);
         let turn = Turn {
@@ -151,7 +158,13 @@ impl World {
     }
 
     /// Names an operation, and chooses its fault.
-    pub(crate) fn begin(&self, actor: u8, side: Side, kind: Kind, subject: String) -> (Operation, Option<Fault>) {
+    pub(crate) fn begin(
+        &self,
+        actor: u8,
+        side: Side,
+        kind: Kind,
+        subject: String,
+    ) -> (Operation, Option<Fault>) {
         let mut operation = Operation {
             actor,
             side,
@@ -173,14 +186,17 @@ impl World {
         (operation, fault)
     }
 
-    /// Returns the time that an operation takes, in milliseconds. It is mostly short, and sometimes so long that others
-    /// overtake it. Commits and steps of collection often take long, because the protocol is about what happens meanwhile.
+    /// Returns the time that an operation takes, in milliseconds. It is mostly short, and sometimes
+    /// so long that others overtake it. Commits and steps of collection often take long, because
+    /// the protocol is about what happens meanwhile.
     pub(crate) fn latency(&self, operation: &Operation, fault: Option<Fault>) -> u64 {
         let chance = self.chance.of(("latency", operation));
         match fault {
             Some(Fault::Slow) => chance.number(1000..LONGEST_MS),
             Some(Fault::Pauses) => chance.number(LONGEST_MS..PAUSE_MS),
-            _ if is_delicate(operation) && chance.of("delicate").one_in(3) => chance.of("held up").number(500..40_000),
+            _ if is_delicate(operation) && chance.of("delicate").one_in(3) => {
+                chance.of("held up").number(500..40_000)
+            }
             _ if chance.one_in(20) => chance.of("long").number(100..5000),
             _ => chance.of("short").number(1..200),
         }

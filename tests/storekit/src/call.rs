@@ -62,19 +62,22 @@ pub enum Moment {
 pub enum Answer {
     /// The call goes on and succeeds.
     GoOn,
-    /// The operation fails. After the operation this is a lost answer: it is done, and the caller is told otherwise.
+    /// The operation fails. After the operation this is a lost answer: it is done, and the caller
+    /// is told otherwise.
     Fail,
     /// The operation is not allowed. Use it before the operation only.
     Deny,
-    /// The caller is told that another writer was faster. After the operation this is what a caller sees whose first
-    /// request was done, whose acknowledgement was lost, and whose client repeated the request by itself.
+    /// The caller is told that another writer was faster. After the operation this is what a caller
+    /// sees whose first request was done, whose acknowledgement was lost, and whose client repeated
+    /// the request by itself.
     Conflict,
-    /// Nothing goes on until the future is done; then its answer counts. A task that is dropped meanwhile is a process
-    /// that was killed at this point.
+    /// Nothing goes on until the future is done; then its answer counts. A task that is dropped
+    /// meanwhile is a process that was killed at this point.
     Wait(BoxFuture<'static, Answer>),
 }
 
-/// Decides on every call, at both its moments. No lock is held meanwhile, so a hook may use the store.
+/// Decides on every call, at both its moments. No lock is held meanwhile, so a hook may use the
+/// store.
 pub type Hook = dyn Fn(&Call, Moment) -> Answer + Send + Sync;
 
 /// Cause of a failure that a hook wanted.

@@ -1,7 +1,8 @@
-//! For tests of what uses stores, and of the stores: a store in memory, and the suite that every store has to pass.
+//! For tests of what uses stores, and of the stores: a store in memory, and the suite that every
+//! store has to pass.
 //!
-//! In [`MemoryStore`], a hook can let every operation fail, wait or conflict, and a log has all calls. It has no clock, no
-//! randomness and no threads of its own, so a run can be repeated.
+//! In [`MemoryStore`], a hook can let every operation fail, wait or conflict, and a log has all
+//! calls. It has no clock, no randomness and no threads of its own, so a run can be repeated.
 
 mod call;
 pub mod conformance;
@@ -28,7 +29,8 @@ pub struct MemoryStore {
 const EPOCH: Duration = Duration::from_secs(1_767_225_600);
 
 impl Default for MemoryStore {
-    /// Returns an empty store whose clock goes on by one second with each write and each [`Store::stat`](store::Store::stat).
+    /// Returns an empty store whose clock goes on by one second with each write and each
+    /// [`Store::stat`](store::Store::stat).
     fn default() -> Self {
         let writes = AtomicU64::new(0);
         Self::with_clock(move || {

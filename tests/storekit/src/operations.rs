@@ -5,23 +5,26 @@ use model::Key;
 
 use crate::{Action, Answer, Call, Injected, MemoryStore, Moment, state::Entry};
 use store::{
-    Body, Condition, Fetched, Get, Listed, Object, ObjectInfo, Operation, ReadStore, Staged, Stat, Store, StoreError,
-    Version,
+    Body, Condition, Fetched, Get, Listed, Object, ObjectInfo, Operation, ReadStore, Staged, Stat,
+    Store, StoreError, Version,
 };
 
-/// Size of the chunks of a body in bytes. It is small, so that tests with small objects see bodies that break half way.
+/// Size of the chunks of a body in bytes. It is small, so that tests with small objects see bodies
+/// that break half way.
 const CHUNK: usize = 16 << 10;
 
 #[async_trait]
 impl ReadStore for MemoryStore {
     async fn get(&self, key: &Key, get: Get) -> Result<Fetched, StoreError> {
         let work = || self.read(key, &get);
-        self.call(Operation::Get, Action::Get, Some(key), work).await
+        self.call(Operation::Get, Action::Get, Some(key), work)
+            .await
     }
 
     async fn head(&self, key: &Key) -> Result<Option<ObjectInfo>, StoreError> {
         let work = || Ok(self.entry(key).ok().map(|entry| entry.info));
-        self.call(Operation::Get, Action::Head, Some(key), work).await
+        self.call(Operation::Get, Action::Head, Some(key), work)
+            .await
     }
 }
 
@@ -33,15 +36,23 @@ impl Store for MemoryStore {
             let date = (self.clock)();
             Ok(Stat { date, object })
         };
-        self.call(Operation::Get, Action::Stat, Some(key), work).await
+        self.call(Operation::Get, Action::Stat, Some(key), work)
+            .await
     }
 
-    async fn put(&self, key: &Key, bytes: Bytes, condition: Condition) -> Result<Version, StoreError> {
-        self.write(key, bytes, condition.clone(), Action::Put(condition)).await
+    async fn put(
+        &self,
+        key: &Key,
+        bytes: Bytes,
+        condition: Condition,
+    ) -> Result<Version, StoreError> {
+        self.write(key, bytes, condition.clone(), Action::Put(condition))
+            .await
     }
 
     async fn stage(&self) -> Result<Box<dyn Staged>, StoreError> {
-        self.call(Operation::Put, Action::Stage, None, || Ok(())).await?;
+        self.call(Operation::Put, Action::Stage, None, || Ok(()))
+            .await?;
         let (store, bytes) = (self.clone(), BytesMut::new());
         Ok(Box::new(StagedBytes { store, bytes }))
     }
@@ -61,7 +72,8 @@ impl Store for MemoryStore {
             state.unflushed.remove(key);
             Ok(())
         };
-        self.call(Operation::Delete, Action::Delete, Some(key), work).await
+        self.call(Operation::Delete, Action::Delete, Some(key), work)
+            .await
     }
 
     fn list(&self, prefix: &str) -> BoxStream<'static, Result<Listed, StoreError>> {
@@ -122,7 +134,12 @@ impl MemoryStore {
         call
     }
 
-    async fn ask(&self, call: &Call, moment: Moment, operation: Operation) -> Result<(), StoreError> {
+    async fn ask(
+        &self,
+        call: &Call,
+        moment: Moment,
+        operation: Operation,
+    ) -> Result<(), StoreError> {
         let mut answer = self.hook()(call, moment);
         loop {
             answer = match answer {
@@ -146,8 +163,8 @@ impl MemoryStore {
             return Ok(Fetched::NotModified);
         }
         let range = get.resolve(info.size, key)?;
-        let [start, end] =
-            [range.start, range.end].map(|at| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len()));
+        let [start, end] = [range.start, range.end]
+            .map(|at| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len()));
         let body = self.body(key.clone(), bytes.slice(start..end));
         Ok(Fetched::Object(Object { info, body }))
     }
@@ -160,7 +177,9 @@ impl MemoryStore {
             }
             let chunk = rest.split_to(rest.len().min(CHUNK));
             let work = || Ok(chunk);
-            let chunk = store.call(Operation::Get, Action::Read, Some(&key), work).await?;
+            let chunk = store
+                .call(Operation::Get, Action::Read, Some(&key), work)
+                .await?;
             Ok(Some((chunk, (store, key, rest))))
         };
         stream::try_unfold(reading, next).boxed()
@@ -197,7 +216,11 @@ impl Staged for StagedBytes {
         store.call(Operation::Put, Action::Write, None, work).await
     }
 
-    async fn commit(self: Box<Self>, key: &Key, condition: Condition) -> Result<Version, StoreError> {
+    async fn commit(
+        self: Box<Self>,
+        key: &Key,
+        condition: Condition,
+    ) -> Result<Version, StoreError> {
         let Self { store, bytes } = *self;
         let action = Action::Commit(condition.clone());
         store.write(key, bytes.freeze(), condition, action).await

@@ -42,7 +42,8 @@ impl State {
         if !held {
             return None;
         }
-        // Equal bytes have equal versions. The folder promises no more, so tests must not rely on more.
+        // Equal bytes have equal versions. The folder promises no more, so tests must not rely on
+        // more.
         let version = Version(Sha256::of(&bytes).to_string());
         let info = ObjectInfo {
             size: bytes.len() as u64,
@@ -71,14 +72,27 @@ impl MemoryStore {
 
     /// Returns the number of calls in the log whose operation is one of these.
     pub fn count(&self, is: impl Fn(&Action) -> bool) -> usize {
-        self.state().log.iter().filter(|call| is(&call.action)).count()
+        self.state()
+            .log
+            .iter()
+            .filter(|call| is(&call.action))
+            .count()
     }
 
     /// Returns the keys of all writes and deletes in the log, sorted, each once.
     pub fn written(&self) -> Vec<Key> {
-        let wrote = |call: &&Call| matches!(call.action, Action::Put(_) | Action::Commit(_) | Action::Delete);
+        let wrote = |call: &&Call| {
+            matches!(
+                call.action,
+                Action::Put(_) | Action::Commit(_) | Action::Delete
+            )
+        };
         let state = self.state();
-        let keys = state.log.iter().filter(wrote).filter_map(|call| call.key.clone());
+        let keys = state
+            .log
+            .iter()
+            .filter(wrote)
+            .filter_map(|call| call.key.clone());
         keys.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
@@ -86,7 +100,9 @@ impl MemoryStore {
     pub fn objects(&self) -> BTreeMap<Key, Bytes> {
         let state = self.state();
         let objects = state.objects.iter();
-        objects.map(|(key, entry)| (key.clone(), entry.bytes.clone())).collect()
+        objects
+            .map(|(key, entry)| (key.clone(), entry.bytes.clone()))
+            .collect()
     }
 
     /// Gives an object other bytes, as a failing disk does. Its size and version stay.
@@ -96,7 +112,8 @@ impl MemoryStore {
         }
     }
 
-    /// Cuts an object short, as a file system may do in a crash. Its size and version change, its time stays.
+    /// Cuts an object short, as a file system may do in a crash. Its size and version change, its
+    /// time stays.
     pub fn truncate(&self, key: &Key, length: usize) {
         if let Some(entry) = self.state().objects.get_mut(key) {
             entry.bytes.truncate(length);
@@ -110,8 +127,8 @@ impl MemoryStore {
         self.state().objects.remove(key);
     }
 
-    /// Cuts the power. Every immutable object that no flush has made durable is lost, unless `survives` keeps it: a disk may
-    /// have it by chance.
+    /// Cuts the power. Every immutable object that no flush has made durable is lost, unless
+    /// `survives` keeps it: a disk may have it by chance.
     pub fn cut_power(&self, survives: impl Fn(&Key) -> bool) {
         let mut state = self.state();
         for key in take(&mut state.unflushed) {

@@ -120,5 +120,8 @@ async fn holder_without_annotation_is_another_program() {
     cluster.lock().change(LEASE_PATH, &catalogd);
     let waiting = timeout(Duration::from_secs(60), second.acquire(&stop)).await;
     assert!(waiting.is_err());
-    assert_eq!(*second.role.borrow(), Role::BesideOther("catalogd".to_owned()));
+    assert_eq!(
+        *second.role.borrow(),
+        Role::BesideOther("catalogd".to_owned())
+    );
 }

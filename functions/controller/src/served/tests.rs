@@ -40,7 +40,11 @@ impl Replica {
             role: role.subscribe(),
             ..Served::led(objects, Arc::new(MemoryStore::new()))
         });
-        Self { served, statuses, role }
+        Self {
+            served,
+            statuses,
+            role,
+        }
     }
 
     /// Lets the status of the catalog name the image of this digest.
@@ -58,7 +62,9 @@ impl Replica {
 
     async fn read(&self, path: &str) -> Response {
         let gate = middleware::from_fn_with_state(self.served.clone(), refuse_behind);
-        let routes = Router::new().fallback(get(|| async { "content" })).layer(gate);
+        let routes = Router::new()
+            .fallback(get(|| async { "content" }))
+            .layer(gate);
         let request = Request::get(path).body(Body::empty()).unwrap();
         routes.oneshot(request).await.unwrap()
     }
@@ -82,7 +88,12 @@ async fn catalog_whose_status_names_another_image_is_answered_by_503() {
     assert!(replica.served.missing().await.is_empty());
     replica.name("sha256:2");
     assert_eq!(replica.status().await, 503);
-    for path in ["/v2/", "/catalogs", "/catalogs/b/api/v1/all", "/packages/sha256/aa"] {
+    for path in [
+        "/v2/",
+        "/catalogs",
+        "/catalogs/b/api/v1/all",
+        "/packages/sha256/aa",
+    ] {
         assert_eq!(replica.read(path).await.status().as_u16(), 200, "{path}");
     }
 }
@@ -110,6 +121,8 @@ async fn shared_store_is_ahead_of_the_status_unless_another_program_leads() {
     replica.name("sha256:1");
     replica.publish("sha256:2").await;
     assert_eq!(replica.status().await, 200);
-    replica.role.send_replace(Role::BesideOther("catalogd".to_owned()));
+    replica
+        .role
+        .send_replace(Role::BesideOther("catalogd".to_owned()));
     assert_eq!(replica.status().await, 503);
 }

@@ -55,11 +55,15 @@ pub(crate) async fn run(args: BundleArgs) -> anyhow::Result<Exit> {
             let version = async |version| args.of_catalog(&catalog, &[package], version).await;
             [version(from).await?, version(to).await?]
         }
-        _ => anyhow::bail!("name one bundle for `show`; two for `diff`, or CATALOG PACKAGE FROM TO"),
+        _ => {
+            anyhow::bail!("name one bundle for `show`; two for `diff`, or CATALOG PACKAGE FROM TO")
+        }
     };
     let difference = old.difference(&new);
     print_report(&difference, args.json, print_words)?;
-    Ok(Exit::of_check(!args.check || difference.unsafe_changes.is_empty()))
+    Ok(Exit::of_check(
+        !args.check || difference.unsafe_changes.is_empty(),
+    ))
 }
 
 fn print_words(report: &impl ToString) -> anyhow::Result<()> {
@@ -82,11 +86,17 @@ impl BundleArgs {
             packages.sort_by_key(|package| !bundle.starts_with(package));
             self.of_catalog(&catalog, &packages, bundle).await
         };
-        read.await.with_context(|| format!("cannot read the bundle {text}"))
+        read.await
+            .with_context(|| format!("cannot read the bundle {text}"))
     }
 
     /// Reads the bundle of a name or a version in one of the packages.
-    async fn of_catalog(&self, catalog: &ReadCatalog, packages: &[&str], wanted: &str) -> anyhow::Result<Contents> {
+    async fn of_catalog(
+        &self,
+        catalog: &ReadCatalog,
+        packages: &[&str],
+        wanted: &str,
+    ) -> anyhow::Result<Contents> {
         for package in packages {
             let lines = catalog::lines(catalog, package).await?;
             if let Some(contents) = of_lines(&|| images(&self.access), &lines, wanted).await? {
@@ -97,7 +107,8 @@ impl BundleArgs {
     }
 }
 
-/// Reads the bundle of a name or a version, if the lines of a package have it. `images` reads what is not in them.
+/// Reads the bundle of a name or a version, if the lines of a package have it. `images` reads what
+/// is not in them.
 pub(crate) async fn of_lines(
     images: &dyn Fn() -> anyhow::Result<Sources>,
     lines: &[u8],
@@ -122,9 +133,14 @@ pub(crate) fn images(access: &CatalogAccess) -> anyhow::Result<Sources> {
 async fn of_image(images: &Sources, text: &str) -> anyhow::Result<Contents> {
     let source = text.parse()?;
     let is_image = !matches!(source, Source::Archive(_) | Source::Git(_));
-    anyhow::ensure!(is_image, "a bundle is an image reference, oci:DIR or dir:DIR");
+    anyhow::ensure!(
+        is_image,
+        "a bundle is an image reference, oci:DIR or dir:DIR"
+    );
     let (digest, none) = (images.resolve(&source).await?, EmptyLayers::default());
-    let (mut files, pull) = images.read(&source, &digest, &none, BundleFiles::default()).await?;
+    let (mut files, pull) = images
+        .read(&source, &digest, &none, BundleFiles::default())
+        .await?;
     files.folders = pull.folders;
     Ok(Contents::read(&files)?)
 }

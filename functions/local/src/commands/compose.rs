@@ -2,14 +2,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ::compose::{ComposeFile, Composition, CompositionInput, Decision, Explanation, FoldedDecisions};
+use ::compose::{
+    ComposeFile, Composition, CompositionInput, Decision, Explanation, FoldedDecisions,
+};
 use ::render::{ImageLayer, Rendering};
 use ::sync::ReadCatalog;
 use anyhow::Context;
 use clap::Args;
 use model::CatalogName;
 use oci::Digest;
-use publish::{Catalog, CatalogSource, ComposedSource, Mirror, MirrorSettings, PollError, PollMetrics, SourceLimits};
+use publish::{
+    Catalog, CatalogSource, ComposedSource, Mirror, MirrorSettings, PollError, PollMetrics,
+    SourceLimits,
+};
 use source::{Source, Sources};
 use store::{FolderStore, Store};
 use tempfile::TempDir;
@@ -40,13 +45,15 @@ Exit codes: 0 done, 1 the composition fails or breaks a channel, 2 wrong command
 pub(crate) struct ComposeArgs {
     #[command(flatten)]
     pub(crate) access: CatalogAccess,
-    /// Entry of an ImageSetConfiguration: its targetCatalog, else the last part of its repository and its tag.
+    /// Entry of an ImageSetConfiguration: its targetCatalog, else the last part of its repository
+    /// and its tag.
     #[arg(long, value_name = "NAME")]
     pub(crate) entry: Option<String>,
     /// Catalog that a FilterConfiguration filters.
     #[arg(long, value_name = "NAME|SOURCE")]
     pub(crate) catalog: Option<String>,
-    /// Write the catalog as an image, and print its digest instead of the lines. Nothing is pushed if the tag has that digest.
+    /// Write the catalog as an image, and print its digest instead of the lines. Nothing is pushed
+    /// if the tag has that digest.
     #[arg(long, value_name = "oci:DIR[:TAG]|REGISTRY/REPO:TAG", conflicts_with = "explain", value_parser = image_target)]
     pub(crate) image: Option<Source>,
     /// Print for each bundle the reason for which it is in or out, instead of the lines.
@@ -75,7 +82,14 @@ pub(crate) async fn run(args: ComposeArgs) -> anyhow::Result<()> {
     let place = || args.file.display().to_string();
     let composition = chosen(parse(&args.file)?, &args).with_context(place)?;
     let (sources, limits) = wiring::sources(&[], &args.access.registries)?;
-    let composed = compose(composition, &args.file, &args.access, &sources, &limits, !args.explain);
+    let composed = compose(
+        composition,
+        &args.file,
+        &args.access,
+        &sources,
+        &limits,
+        !args.explain,
+    );
     let (rendering, explanation) = composed.await?;
     for notice in &explanation.notices {
         eprintln!("notice: {notice}");
@@ -100,12 +114,17 @@ pub(crate) async fn run(args: ComposeArgs) -> anyhow::Result<()> {
 
 /// Reads a file of compositions.
 pub(super) fn parse(path: &Path) -> anyhow::Result<ComposeFile> {
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text =
+        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     ComposeFile::parse(&text).with_context(|| path.display().to_string())
 }
 
 /// Writes the image to a layout, or pushes it, and returns its digest.
-async fn write_image(sources: &Sources, target: Source, rendering: Rendering) -> anyhow::Result<Digest> {
+async fn write_image(
+    sources: &Sources,
+    target: Source,
+    rendering: Rendering,
+) -> anyhow::Result<Digest> {
     let budget = rendering.budget().clone();
     match target {
         Source::OciLayout { dir, tag } => {
@@ -129,7 +148,8 @@ async fn write_image(sources: &Sources, target: Source, rendering: Rendering) ->
     }
 }
 
-/// Composes a catalog of a file without publishing it. Without `renders` only its explanation is made.
+/// Composes a catalog of a file without publishing it. Without `renders` only its explanation is
+/// made.
 async fn compose(
     composition: Composition,
     file: &Path,
@@ -156,18 +176,31 @@ async fn compose(
     }
 }
 
-/// Composes all catalogs of a file, to be read and not published. Each has the name of its first input.
-pub(crate) async fn catalogs(file: &Path, access: &CatalogAccess) -> anyhow::Result<Vec<ReadCatalog>> {
+/// Composes all catalogs of a file, to be read and not published. Each has the name of its first
+/// input.
+pub(crate) async fn catalogs(
+    file: &Path,
+    access: &CatalogAccess,
+) -> anyhow::Result<Vec<ReadCatalog>> {
     let place = || file.display().to_string();
     let compositions = match parse(file)? {
         ComposeFile::Composition(composition) => vec![composition],
-        ComposeFile::ImageSet(image_set) => image_set.entries.into_iter().map(|(_, entry)| entry).collect(),
-        ComposeFile::Filter(_) => anyhow::bail!("{}: a FilterConfiguration names no catalog", place()),
+        ComposeFile::ImageSet(image_set) => image_set
+            .entries
+            .into_iter()
+            .map(|(_, entry)| entry)
+            .collect(),
+        ComposeFile::Filter(_) => {
+            anyhow::bail!("{}: a FilterConfiguration names no catalog", place())
+        }
     };
     let (sources, limits) = wiring::sources(&[], &access.registries)?;
     let mut catalogs = Vec::new();
     for composition in compositions {
-        let first = composition.inputs.first().map(|input| input.name().to_owned());
+        let first = composition
+            .inputs
+            .first()
+            .map(|input| input.name().to_owned());
         let (rendering, _) = compose(composition, file, access, &sources, &limits, true).await?;
         catalogs.push(ReadCatalog::Rendered {
             rendering: rendering.context("a composition was rendered")?,
@@ -187,13 +220,17 @@ fn chosen(file: ComposeFile, args: &ComposeArgs) -> anyhow::Result<Composition> 
         ComposeFile::Composition(composition) => Ok(composition),
         ComposeFile::ImageSet(image_set) => {
             if !image_set.ignored.is_empty() {
-                eprintln!("notice: not used by the mirror: {}", image_set.ignored.join(", "));
+                eprintln!(
+                    "notice: not used by the mirror: {}",
+                    image_set.ignored.join(", ")
+                );
             }
             Ok(image_set.entry(args.entry.as_deref())?.1)
         }
         ComposeFile::Filter(selection) => {
             let named = args.catalog.as_deref();
-            let named = named.context("a FilterConfiguration names no catalog: add --catalog NAME|SOURCE")?;
+            let named = named
+                .context("a FilterConfiguration names no catalog: add --catalog NAME|SOURCE")?;
             // A folder needs no scheme here, as for `render`.
             let is_folder = is_source(named) && Path::new(named).is_dir();
             let folder = is_folder.then(|| Source::of_argument(named)).transpose()?;
@@ -210,9 +247,17 @@ fn chosen(file: ComposeFile, args: &ComposeArgs) -> anyhow::Result<Composition> 
     }
 }
 
-/// Opens the store if an input may lie in it. `none` becomes an empty store if there is none at the default place.
-async fn open_store(store: &StoreArgs, composition: &Composition, none: &TempDir) -> anyhow::Result<Arc<dyn Store>> {
-    let mut catalogs = composition.inputs.iter().filter_map(|input| input.catalog.as_deref());
+/// Opens the store if an input may lie in it. `none` becomes an empty store if there is none at the
+/// default place.
+async fn open_store(
+    store: &StoreArgs,
+    composition: &Composition,
+    none: &TempDir,
+) -> anyhow::Result<Arc<dyn Store>> {
+    let mut catalogs = composition
+        .inputs
+        .iter()
+        .filter_map(|input| input.catalog.as_deref());
     let is_needed = store.store.is_some() || catalogs.clone().any(|catalog| !catalog.contains('/'));
     if catalogs.next().is_some() {
         let opened = store.open_alone(Access::Read).await;
@@ -225,7 +270,9 @@ async fn open_store(store: &StoreArgs, composition: &Composition, none: &TempDir
 
 impl Table for Decision {
     const COLUMNS: &'static [Column<Self>] = &[
-        ("", |decision| if decision.kept { "+" } else { "-" }.to_owned()),
+        ("", |decision| {
+            if decision.kept { "+" } else { "-" }.to_owned()
+        }),
         ("PACKAGE", |decision| decision.package.clone()),
         ("BUNDLE", |decision| decision.bundle.clone()),
         ("VERSION", |decision| cell(decision.version.as_ref())),

@@ -48,13 +48,18 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<()> {
     let connections = server::ServerMetrics::register(&mut registry);
     let ages = polls.clone();
     let page = server::metrics_route(registry, move || ages.refresh([NAME]));
-    let server = server::Server::new(server::ServerLimits::default(), connections, Some(wiring::FRONT));
+    let server = server::Server::new(
+        server::ServerLimits::default(),
+        connections,
+        Some(wiring::FRONT),
+    );
     let reading = ReaderSettings {
         offload: http_api::offload,
         ..ReaderSettings::default()
     };
     let catalogs = PublishedCatalogs::new(store.clone(), reading);
-    let router = http_api::router(catalogs, http_api::HttpSettings::default(), requests).merge(page);
+    let router =
+        http_api::router(catalogs, http_api::HttpSettings::default(), requests).merge(page);
     let serving = tokio::spawn(server.run(listener, router, stop.clone()));
 
     let source = Source::OciLayout {
@@ -64,7 +69,9 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<()> {
     let catalog = Catalog::new(NAME.parse()?, source);
     let images = Sources::new(source::SourceSettings::default())?;
     let mirror = Mirror::new(images, store, publish::MirrorSettings::default(), polls);
-    println!("An example catalog image is polled, published and served. Nothing leaves this machine.\n");
+    println!(
+        "An example catalog image is polled, published and served. Nothing leaves this machine.\n"
+    );
     let poll = async |title: &str| -> anyhow::Result<()> {
         let report = mirror.poll(&catalog, PollOptions::default()).await;
         println!("{title}");

@@ -56,11 +56,20 @@ pub(crate) async fn run(args: DiffArgs) -> anyhow::Result<Exit> {
     output::print_report(&changes, args.json, print_changes)?;
     // The exit code is the answer, as for diff(1), so it needs no --detailed-exitcode.
     let differs = !changes.is_empty();
-    Ok(if differs { Exit::Changed } else { Exit::Success })
+    Ok(if differs {
+        Exit::Changed
+    } else {
+        Exit::Success
+    })
 }
 
 /// Reads the publication that a text names, of those in the pointer: the newest of its content.
-async fn find(store: &dyn Store, name: &CatalogName, current: &Current, text: &str) -> anyhow::Result<Snapshot> {
+async fn find(
+    store: &dyn Store,
+    name: &CatalogName,
+    current: &Current,
+    text: &str,
+) -> anyhow::Result<Snapshot> {
     let mut states = current.publications().into_iter();
     let found = match text {
         "current" => states.next(),
@@ -78,7 +87,12 @@ async fn find(store: &dyn Store, name: &CatalogName, current: &Current, text: &s
         )
     })?;
     let snapshot = find_stored(store, &found.snapshot.digest).await?;
-    snapshot.with_context(|| format!("the store does not keep the state {} of {name}", found.content_hash))
+    snapshot.with_context(|| {
+        format!(
+            "the store does not keep the state {} of {name}",
+            found.content_hash
+        )
+    })
 }
 
 /// Publishes both sources to a temporary store and compares them there.
@@ -89,7 +103,10 @@ async fn between_sources(sources: [&str; 2], registries: &RegistryArgs) -> anyho
     let settings = MirrorSettings::with_limits(&limits);
     let mirror = Mirror::new(images, store.clone(), settings, PollMetrics::default());
     let [old, new] = sources.map(Source::of_argument);
-    let catalogs = [Catalog::new("old".parse()?, old?), Catalog::new("new".parse()?, new?)];
+    let catalogs = [
+        Catalog::new("old".parse()?, old?),
+        Catalog::new("new".parse()?, new?),
+    ];
     // Forced: a source without packages can be compared too.
     let mut reports = mirror.poll_all(&catalogs, true).await.into_iter();
     if let Some(error) = reports.find_map(|report| report.error_text()) {
@@ -116,7 +133,10 @@ async fn compare(store: &dyn Store, old: &Snapshot, new: &Snapshot) -> anyhow::R
 /// Prints one line for each thing that was added (+), removed (-) or changed (~).
 fn print_changes(changes: &Changes) -> anyhow::Result<()> {
     if !changes.is_empty() {
-        print_rows(&["", "PACKAGE", "WHAT", "NAME", "FROM", "TO"], &changes.rows())?;
+        print_rows(
+            &["", "PACKAGE", "WHAT", "NAME", "FROM", "TO"],
+            &changes.rows(),
+        )?;
     }
     let packages = &changes.packages;
     print_text(&format!(

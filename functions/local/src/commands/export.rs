@@ -22,21 +22,25 @@ use crate::published;
 pub(crate) struct ExportArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-    /// Archive to write, a folder for one that is named by catalog, day and content hash, or `-` for standard output.
+    /// Archive to write, a folder for one that is named by catalog, day and content hash, or `-`
+    /// for standard output.
     #[arg(long, value_name = "FILE", required_unless_present = "static")]
     pub(crate) to: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) tree: TreeArgs,
-    /// Leave out the objects of the state with this content hash, or with these first digits of it. May be repeated.
+    /// Leave out the objects of the state with this content hash, or with these first digits of it.
+    /// May be repeated.
     #[arg(long, value_name = "CONTENT_HASH", conflicts_with = "receipt")]
     pub(crate) since: Vec<String>,
     /// Leave out the objects in this output of `catalog-mirror receipt`.
     #[arg(long, value_name = "FILE")]
     pub(crate) receipt: Option<PathBuf>,
-    /// Pack all.json, the index and the image too. Default: the other side builds them from the shards.
+    /// Pack all.json, the index and the image too. Default: the other side builds them from the
+    /// shards.
     #[arg(long)]
     pub(crate) whole: bool,
-    /// Write volumes of at most this size, such as 700MB or 4GiB: FILE.001.tar, FILE.002.tar and so on.
+    /// Write volumes of at most this size, such as 700MB or 4GiB: FILE.001.tar, FILE.002.tar and so
+    /// on.
     #[arg(long, value_name = "SIZE", value_parser = byte_size)]
     pub(crate) volume_size: Option<u64>,
     /// Print JSON instead of a table.
@@ -75,7 +79,8 @@ pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<()> {
     }
     let (is_file, json) = (to != Path::new("-"), args.json);
     // An archive is written and synced by blocking calls, for minutes.
-    let (pack, volumes) = tokio::task::spawn_blocking(move || write(&to, args.volume_size, pack)).await??;
+    let (pack, volumes) =
+        tokio::task::spawn_blocking(move || write(&to, args.volume_size, pack)).await??;
     if is_file && json {
         let manifest = pack.manifest();
         print_json(&json!({
@@ -88,14 +93,21 @@ pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<()> {
         print(&volumes, false)?;
         let packed = pack.manifest().catalogs.iter();
         let hashes: BTreeSet<_> = packed.map(|packed| packed.content_hash).collect();
-        let options: String = hashes.iter().map(|hash| format!(" --since {hash}")).collect();
+        let options: String = hashes
+            .iter()
+            .map(|hash| format!(" --since {hash}"))
+            .collect();
         println!("what changes after this: catalog-mirror export{options}");
     }
     Ok(())
 }
 
 /// Returns the states that the archive leaves out.
-async fn since(store: &dyn Store, names: &[CatalogName], args: &ExportArgs) -> anyhow::Result<Receipt> {
+async fn since(
+    store: &dyn Store,
+    names: &[CatalogName],
+    args: &ExportArgs,
+) -> anyhow::Result<Receipt> {
     let Some(path) = &args.receipt else {
         let mut hashes = Vec::new();
         for digits in &args.since {
@@ -108,9 +120,16 @@ async fn since(store: &dyn Store, names: &[CatalogName], args: &ExportArgs) -> a
 }
 
 /// Writes all volumes. Returns their files: none for an archive on standard output.
-fn write(to: &Path, volume_size: Option<u64>, pack: Pack) -> anyhow::Result<(Pack, Vec<WrittenVolume>)> {
+fn write(
+    to: &Path,
+    volume_size: Option<u64>,
+    pack: Pack,
+) -> anyhow::Result<(Pack, Vec<WrittenVolume>)> {
     if to == Path::new("-") {
-        anyhow::ensure!(volume_size.is_none(), "volumes need files, not standard output");
+        anyhow::ensure!(
+            volume_size.is_none(),
+            "volumes need files, not standard output"
+        );
         pack.write(1, io::BufWriter::new(io::stdout().lock()))?;
         return Ok((pack, Vec::new()));
     }

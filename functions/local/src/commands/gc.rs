@@ -9,7 +9,9 @@ use crate::exit::Exit;
 use crate::output::{self, bytes, cell, print_rows, printable};
 
 #[derive(Debug, Args)]
-#[command(after_help = "Options that are absent have the value of `retention` in the configuration, else the default.")]
+#[command(
+    after_help = "Options that are absent have the value of `retention` in the configuration, else the default."
+)]
 pub(crate) struct GcArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
@@ -22,7 +24,8 @@ pub(crate) struct GcArgs {
     /// Time for which a replaced state is kept in any case. Default: 24h.
     #[arg(long, value_name = "TIME", value_parser = config::duration)]
     pub(crate) grace: Option<Duration>,
-    /// Take all steps at once, without the waits of two hours. Only for a store that nothing else writes or serves.
+    /// Take all steps at once, without the waits of two hours. Only for a store that nothing else
+    /// writes or serves.
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) offline: bool,
     /// Change nothing and print how much would be condemned.
@@ -35,8 +38,16 @@ pub(crate) struct GcArgs {
 
 pub(crate) async fn run(args: GcArgs) -> anyhow::Result<Exit> {
     let config = files_and_keys(&args.store.config, &KeyArgs::default())?;
-    let access = if args.dry_run { Access::Read } else { Access::Write };
-    let store = args.store.s3.open(&args.store.place(&config, None)?, access).await?;
+    let access = if args.dry_run {
+        Access::Read
+    } else {
+        Access::Write
+    };
+    let store = args
+        .store
+        .s3
+        .open(&args.store.place(&config, None)?, access)
+        .await?;
     let configured = config.retention.unwrap_or_default();
     let options = GcOptions {
         retention: configured.with(args.keep_generations, args.keep_days, args.grace),
@@ -84,7 +95,12 @@ fn print_collection(report: &GcReport) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn next(NextStep { step, due_in_seconds }: NextStep) -> String {
+fn next(
+    NextStep {
+        step,
+        due_in_seconds,
+    }: NextStep,
+) -> String {
     let what = match step {
         GcStep::Condemn => "condemn what nothing names",
         GcStep::Delete => "delete what is condemned",
@@ -93,7 +109,10 @@ fn next(NextStep { step, due_in_seconds }: NextStep) -> String {
     };
     let due = match due_in_seconds {
         0 => "now".to_owned(),
-        seconds => format!("in {}", humantime::format_duration(Duration::from_secs(seconds))),
+        seconds => format!(
+            "in {}",
+            humantime::format_duration(Duration::from_secs(seconds))
+        ),
     };
     format!("; next: {what}, due {due}")
 }

@@ -35,7 +35,8 @@ pub(crate) async fn run(args: HistoryArgs) -> anyhow::Result<()> {
 }
 
 /// Text about a catalog after a rollback.
-pub(super) const HELD_BACK: &str = "rolled back: it stays at this state until its source changes or a poll is forced";
+pub(super) const HELD_BACK: &str =
+    "rolled back: it stays at this state until its source changes or a poll is forced";
 
 impl Table for HistoryState {
     const COLUMNS: &'static [Column<Self>] = &[

@@ -65,12 +65,21 @@ pub(crate) async fn run(args: ImagesArgs) -> anyhow::Result<Exit> {
     found.check_choice(&choice)?;
     let mut checks = None;
     if args.check {
-        checks = Some(check_images(&wiring::sources(&[], &args.access.registries)?.0, &found.needs).await);
+        checks = Some(
+            check_images(
+                &wiring::sources(&[], &args.access.registries)?.0,
+                &found.needs,
+            )
+            .await,
+        );
     }
     let needs = &found.needs;
     match args.format {
         ImagesFormat::List => {
-            let lines = needs.images.keys().map(|image| format!("{}\n", printable(image)));
+            let lines = needs
+                .images
+                .keys()
+                .map(|image| format!("{}\n", printable(image)));
             print_text(&lines.collect::<String>())?;
         }
         ImagesFormat::Json => print_json(&images_document(needs, checks.as_ref()))?,
@@ -82,18 +91,29 @@ pub(crate) async fn run(args: ImagesArgs) -> anyhow::Result<Exit> {
 }
 
 /// Returns the images that all bundles of the catalogs need.
-pub(super) async fn required(store: &dyn Store, names: &[CatalogName]) -> anyhow::Result<RequiredImages> {
+pub(super) async fn required(
+    store: &dyn Store,
+    names: &[CatalogName],
+) -> anyhow::Result<RequiredImages> {
     Ok(find(store, names, &BundleSelection::default()).await?.needs)
 }
 
-async fn find(store: &dyn Store, names: &[CatalogName], choice: &BundleSelection) -> anyhow::Result<FoundImages> {
+async fn find(
+    store: &dyn Store,
+    names: &[CatalogName],
+    choice: &BundleSelection,
+) -> anyhow::Result<FoundImages> {
     let mut found = FoundImages::default();
     for name in names {
         let (current, snapshot) = published::state(store, name).await?;
         found.add_names(snapshot.packages.iter().map(|shard| &shard.name));
         let mut parts = Vec::new();
         let mut needs = RequiredImages::default();
-        for shard in snapshot.packages.iter().filter(|shard| choice.takes(&shard.name)) {
+        for shard in snapshot
+            .packages
+            .iter()
+            .filter(|shard| choice.takes(&shard.name))
+        {
             let package = published::package(store, shard).await?;
             needs.add(name.as_str(), &shard.name, &package, choice)?;
             parts.extend(found.add_package(&shard.name, &package, choice)?);
@@ -115,7 +135,11 @@ fn print_missing(needs: &RequiredImages, checks: &ImageChecks) -> bool {
         missing = true;
         let bundles: BTreeSet<&str> = needed_by.iter().map(|need| need.bundle.as_str()).collect();
         let bundles = bundles.into_iter().collect::<Vec<_>>().join(", ");
-        eprintln!("{what}: {}, needed by {}", printable(image), printable(&bundles));
+        eprintln!(
+            "{what}: {}, needed by {}",
+            printable(image),
+            printable(&bundles)
+        );
     }
     missing
 }

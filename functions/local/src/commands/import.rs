@@ -41,7 +41,9 @@ pub(crate) async fn run(args: ImportArgs) -> anyhow::Result<Exit> {
     let store = args.store.open_alone(Access::Create).await?;
     let options = SyncOptions {
         trust,
-        ..args.allow.options(format!("archive {}", args.files[0].display()))
+        ..args
+            .allow
+            .options(format!("archive {}", args.files[0].display()))
     };
     let exported = described(&args.files, archive.manifest());
     let importer = Importer::new(archive, store.clone(), options);
@@ -50,7 +52,10 @@ pub(crate) async fn run(args: ImportArgs) -> anyhow::Result<Exit> {
     progress.finish_and_clear();
     let reports = reports.with_context(|| exported.clone())?;
     let exit = print(&reports, args.report)?;
-    if reports.iter().all(|report| report.outcome == Outcome::Unchanged) {
+    if reports
+        .iter()
+        .all(|report| report.outcome == Outcome::Unchanged)
+    {
         eprintln!("{exported} brings nothing new: the store has its state already");
     }
     if let Some(path) = &args.receipt {
@@ -72,7 +77,8 @@ fn described(files: &[PathBuf], manifest: &Manifest) -> String {
     format!("the archive {} ({})", files[0].display(), facts.join(", "))
 }
 
-/// Opens a volume. Standard input is copied to a temporary file first: an archive is read several times.
+/// Opens a volume. Standard input is copied to a temporary file first: an archive is read several
+/// times.
 pub(super) fn open_volume(path: &Path) -> anyhow::Result<VolumeFile> {
     if path != Path::new("-") {
         let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;

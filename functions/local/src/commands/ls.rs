@@ -23,7 +23,10 @@ pub(crate) struct LsArgs {
 pub(crate) async fn run(args: LsArgs) -> anyhow::Result<()> {
     let store = args.store.open_alone(Access::Read).await?;
     match args.name {
-        Some(name) => print(&published::state(&*store, &name).await?.1.packages, args.json),
+        Some(name) => print(
+            &published::state(&*store, &name).await?.1.packages,
+            args.json,
+        ),
         None => catalogs(&*store, args.json).await,
     }
 }
@@ -36,13 +39,19 @@ async fn catalogs(store: &dyn Store, json: bool) -> anyhow::Result<()> {
             continue;
         };
         // The status is only information: an unreadable one must not hide the catalog.
-        let status = store.read_document(&Key::Status(name.clone())).await.ok().flatten();
+        let status = store
+            .read_document(&Key::Status(name.clone()))
+            .await
+            .ok()
+            .flatten();
         rows.push(ListedCatalog {
             name,
             packages: current.packages,
             metas: current.metas,
             size: current.size,
-            image: current.image.map(|image| format!("sha256:{}", image.digest.sha256)),
+            image: current
+                .image
+                .map(|image| format!("sha256:{}", image.digest.sha256)),
             current,
             status: status.map(|(status, _)| status),
         });
@@ -73,8 +82,8 @@ pub(crate) struct ListedCatalog {
 }
 
 impl Table for ListedCatalog {
-    // What fits a terminal of 80 columns comes first; --json has the rest. Most stores have no policies, so the last column is often
-    // left out.
+    // What fits a terminal of 80 columns comes first; --json has the rest. Most stores have no
+    // policies, so the last column is often left out.
     const COLUMNS: &'static [Column<Self>] = &[
         ("NAME", |row| row.name.to_string()),
         ("CONTENT", |row| short(&row.current.content_hash)),
@@ -82,18 +91,31 @@ impl Table for ListedCatalog {
         ("PUBLISHED", |row| age(row.current.published_at)),
         ("LAST POLL", |row| {
             let status = row.status.as_ref();
-            cell(status.map(|status| format!("{} {}", status.outcome.as_str(), age(status.last_poll))))
+            cell(
+                status
+                    .map(|status| format!("{} {}", status.outcome.as_str(), age(status.last_poll))),
+            )
         }),
         ("SOURCE", |row| row.current.source.reference.clone()),
         ("SIGNED BY", |row| cell(row.current.verified().map(signers))),
     ];
 
-    const IS_FAILED: fn(&Self) -> bool = |row| row.status.as_ref().is_some_and(|status| !status.outcome.is_success());
+    const IS_FAILED: fn(&Self) -> bool = |row| {
+        row.status
+            .as_ref()
+            .is_some_and(|status| !status.outcome.is_success())
+    };
 }
 
 /// Returns the method of each signature and the first 12 characters of its key.
 fn signers(verified: &Verified) -> String {
-    let one = |by: &SignedBy| format!("{} {}", by.method, by.key.chars().take(12).collect::<String>());
+    let one = |by: &SignedBy| {
+        format!(
+            "{} {}",
+            by.method,
+            by.key.chars().take(12).collect::<String>()
+        )
+    };
     verified.by.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 

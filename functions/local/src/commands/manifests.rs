@@ -2,8 +2,8 @@ use std::{collections::BTreeMap, time::Duration};
 
 use anyhow::Context;
 use carry::{
-    CatalogRepository, ImageMirrors, LATEST, ManifestTarget, TargetRegistry, addressed_catalog_source, catalog_source,
-    cluster_catalog,
+    CatalogRepository, ImageMirrors, LATEST, ManifestTarget, TargetRegistry,
+    addressed_catalog_source, catalog_source, cluster_catalog,
 };
 use clap::{Args, ValueEnum};
 use config::poll_interval;
@@ -36,8 +36,8 @@ pub(crate) struct ManifestsArgs {
     /// URL of the mirror for clusters, such as `https://mirror.example:8443`.
     #[arg(long, value_name = "URL", required_unless_present = "images_at")]
     pub(crate) url: Option<String>,
-    /// Registry to which the images of the catalogs were copied, each below the name of its registry, as `carry` and
-    /// `skopeo sync --scoped` do. `http://` says that it has no TLS.
+    /// Registry to which the images of the catalogs were copied, each below the name of its
+    /// registry, as `carry` and `skopeo sync --scoped` do. `http://` says that it has no TLS.
     #[arg(long, value_name = "HOST[:PORT][/PATH]")]
     pub(crate) images_at: Option<TargetRegistry>,
     /// Kind of the manifests: OLM v1 reads ClusterCatalog, OLM v0 reads CatalogSource.
@@ -69,7 +69,8 @@ pub(crate) enum ManifestKind {
     Clustercatalog,
     /// Only CatalogSources of operators.coreos.com/v1alpha1.
     Catalogsource,
-    /// CatalogSources that ask `serve --grpc` instead of a pod of their own, with a Service for each if --url names a Service.
+    /// CatalogSources that ask `serve --grpc` instead of a pod of their own, with a Service for
+    /// each if --url names a Service.
     CatalogsourceAddress,
     /// Only the ImageDigestMirrorSet and the ImageTagMirrorSet of --images-at.
     MirrorSets,
@@ -81,7 +82,10 @@ pub(crate) enum ManifestKind {
 
 impl ManifestKind {
     const fn is_of_images(self) -> bool {
-        matches!(self, Self::MirrorSets | Self::RegistriesConf | Self::HostsToml)
+        matches!(
+            self,
+            Self::MirrorSets | Self::RegistriesConf | Self::HostsToml
+        )
     }
 }
 
@@ -94,19 +98,27 @@ pub(crate) async fn run(args: ManifestsArgs) -> anyhow::Result<()> {
     }
     let Some(target) = &args.images_at else {
         let is_served = !args.kind.is_of_images();
-        anyhow::ensure!(is_served, "name the registry of the images with --images-at");
+        anyhow::ensure!(
+            is_served,
+            "name the registry of the images with --images-at"
+        );
         return output::print_yaml(&documents);
     };
     if target.is_plain {
         eprintln!("{}", TargetRegistry::plain_warning(&target.host));
     }
     let needs = images::required(&*store, &names).await?;
-    let mirrors = ImageMirrors::new(target, needs.images.keys().map(String::as_str), &output::say);
+    let mirrors = ImageMirrors::new(
+        target,
+        needs.images.keys().map(String::as_str),
+        &output::say,
+    );
     match args.kind {
         ManifestKind::RegistriesConf => output::print_text(&mirrors.registries_conf()),
         ManifestKind::HostsToml => {
             let files = mirrors.hosts_toml().into_iter();
-            let files = files.map(|(host, text)| format!("# /etc/containerd/certs.d/{host}/hosts.toml\n{text}"));
+            let files = files
+                .map(|(host, text)| format!("# /etc/containerd/certs.d/{host}/hosts.toml\n{text}"));
             output::print_text(&files.collect::<Vec<_>>().join("\n"))
         }
         ManifestKind::All | ManifestKind::MirrorSets => {
@@ -136,8 +148,9 @@ async fn of_catalogs(
         let (version, interval) = if args.pin {
             // The image index names the image for all platforms.
             let image = current.image;
-            let index =
-                image.with_context(|| format!("{name} was published without an image: poll it with --force"))?;
+            let index = image.with_context(|| {
+                format!("{name} was published without an image: poll it with --force")
+            })?;
             (format!("@sha256:{}", index.digest.sha256), None)
         } else {
             (format!(":{LATEST}"), Some(args.interval))
@@ -149,7 +162,12 @@ async fn of_catalogs(
     let mut documents = Vec::new();
     for target in &targets {
         if args.kind == ManifestKind::CatalogsourceAddress {
-            documents.extend(addressed_catalog_source(target, host, args.grpc_port, &args.namespace));
+            documents.extend(addressed_catalog_source(
+                target,
+                host,
+                args.grpc_port,
+                &args.namespace,
+            ));
             continue;
         }
         if args.kind != ManifestKind::Catalogsource {
@@ -164,14 +182,18 @@ async fn of_catalogs(
 
 /// Returns host and port of the URL. An image reference contains nothing else of it.
 fn host(url: &str) -> anyhow::Result<&str> {
-    let host = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+    let host = url
+        .strip_prefix("https://")
+        .or_else(|| url.strip_prefix("http://"));
     let host = host.with_context(|| format!("{url:?} is not a URL: write https://HOST[:PORT]"))?;
     let host = host.trim_end_matches('/');
-    // The API of a registry is at the root of its host (OCI distribution specification, "Endpoints").
+    // The API of a registry is at the root of its host (OCI distribution specification,
+    // "Endpoints").
     if host.contains('/') {
         anyhow::bail!("{url:?} has a path: clusters look for a registry at the root of its host");
     }
-    // The references of the manifests look like this one, so a mistake shows here and not in a cluster.
+    // The references of the manifests look like this one, so a mistake shows here and not in a
+    // cluster.
     let example: Result<Source, _> = format!("{host}/catalog:latest").parse();
     example.with_context(|| format!("{url:?} names no registry"))?;
     Ok(host)
@@ -183,7 +205,9 @@ pub(super) fn check_names(targets: &[ManifestTarget]) -> anyhow::Result<()> {
     for target in targets {
         if let Some(other) = names.insert(&target.suffix, &target.catalog) {
             let name = &target.catalog;
-            anyhow::bail!("the manifests of {other} and {name} would have one name; name the catalogs one by one");
+            anyhow::bail!(
+                "the manifests of {other} and {name} would have one name; name the catalogs one by one"
+            );
         }
     }
     Ok(())
@@ -279,7 +303,10 @@ mod tests {
         ");
         let outside = manifests("mirror.example:8443");
         let address = "address: community-v4-20.mirror.example:50051";
-        assert!(outside.contains(address) && !outside.contains("Service"), "{outside}");
+        assert!(
+            outside.contains(address) && !outside.contains("Service"),
+            "{outside}"
+        );
     }
 
     /// The configuration checks ClusterCatalogs with the rules of the CRD.
@@ -292,13 +319,20 @@ mod tests {
             let mut loader = ConfigLoader::new(Duration::from_secs(60));
             loader.file(file.path());
             let config = loader.finish().unwrap();
-            assert_eq!(config.catalogs[0].name.as_str(), "cc-community-v4-20-latest");
+            assert_eq!(
+                config.catalogs[0].name.as_str(),
+                "cc-community-v4-20-latest"
+            );
             let source = config.catalogs[0].source.to_string();
-            assert!(source.starts_with("mirror.example:8443/community.v4-20"), "{source}");
+            assert!(
+                source.starts_with("mirror.example:8443/community.v4-20"),
+                "{source}"
+            );
         }
     }
 
-    /// Facts of oc-mirror v2 (`generateCatalogSource`): `cs-`, the last part of the repository, at most 12 characters of the tag.
+    /// Facts of oc-mirror v2 (`generateCatalogSource`): `cs-`, the last part of the repository, at
+    /// most 12 characters of the tag.
     #[test]
     fn manifest_names_are_those_of_oc_mirror() {
         // In `mine` the repository is targetCatalog, whose name in the mirror has no tag.

@@ -35,8 +35,9 @@ use crate::{complete, exit::Exit};
 
 /// Mirrors operator catalogs (OLM file-based catalogs) and serves them over HTTP.
 ///
-/// A catalog image is pulled only when its digest has changed. It is published to a store as compressed all.json, one
-/// shard for each package and one content hash. The mirror answers like catalogd, with ETags.
+/// A catalog image is pulled only when its digest has changed. It is published to a store as
+/// compressed all.json, one shard for each package and one content hash. The mirror answers like
+/// catalogd, with ETags.
 #[derive(Debug, Parser)]
 #[command(name = "catalog-mirror", version = VERSION, max_term_width = 100, after_help = EXAMPLES)]
 pub(crate) struct Cli {
@@ -44,7 +45,13 @@ pub(crate) struct Cli {
     command: Command,
 
     /// Format of the log on standard error.
-    #[arg(long, global = true, value_enum, default_value_t, env = "CATALOG_MIRROR_LOG_FORMAT")]
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        env = "CATALOG_MIRROR_LOG_FORMAT"
+    )]
     pub(crate) log_format: config::logs::LogFormat,
 
     /// Log more: -v for info, -vv for debug. RUST_LOG overrides it.
@@ -52,7 +59,8 @@ pub(crate) struct Cli {
     verbose: u8,
 }
 
-/// Text of `--version`: version, commit, compiler, target and profile, for bug reports. `build.rs` sets the variables.
+/// Text of `--version`: version, commit, compiler, target and profile, for bug reports. `build.rs`
+/// sets the variables.
 const VERSION: &str = concat!(env!("BUILD_VERSION"), "\nbuilt with ", env!("BUILD_TOOLS"));
 
 const EXAMPLES: &str = "\
@@ -79,13 +87,15 @@ enum Command {
     Poll(poll::PollArgs),
     /// Print the canonical JSON lines of a catalog, without a store.
     Render(render::RenderArgs),
-    /// Print the lines of a catalog that is composed of parts of others, such as an ImageSetConfiguration selects.
+    /// Print the lines of a catalog that is composed of parts of others, such as an
+    /// ImageSetConfiguration selects.
     Compose(compose::ComposeArgs),
     /// List the published catalogs, or the packages of one.
     Ls(ls::LsArgs),
     /// List the states of a catalog that were published, and what each changed.
     History(history::HistoryArgs),
-    /// Bring catalogs and their images from an ImageSetConfiguration to a registry, by a folder that is carried or at once.
+    /// Bring catalogs and their images from an ImageSetConfiguration to a registry, by a folder
+    /// that is carried or at once.
     Carry(carry::CarryArgs),
     /// Find packages by words in their names, keywords, APIs and descriptions.
     Search(search::SearchArgs),
@@ -99,7 +109,8 @@ enum Command {
     Rollback(rollback::RollbackArgs),
     /// Show the changes between two states of a catalog, or between two sources.
     Diff(diff::DiffArgs),
-    /// Tell which operators must be updated before a cluster, by which steps, and which are left without a way.
+    /// Tell which operators must be updated before a cluster, by which steps, and which are left
+    /// without a way.
     Plan(plan::PlanArgs),
     /// Show the steps from one version of a package to another, channel by channel.
     Upgrade(upgrade::UpgradeArgs),
@@ -154,9 +165,9 @@ impl Cli {
 
     /// Returns the log filter for the command and the number of `-v`.
     ///
-    /// Commands that run on log everything of interest. The others print their results, and the errors in them, so
-    /// they leave out the log's `report` events, which say the same. With `-v` the log has them and the printed text
-    /// has not (see `output::print_error`).
+    /// Commands that run on log everything of interest. The others print their results, and the
+    /// errors in them, so they leave out the log's `report` events, which say the same. With `-v`
+    /// the log has them and the printed text has not (see `output::print_error`).
     pub(crate) const fn log_filter(&self) -> &'static str {
         // They turn a failed report into the error that `main` prints.
         let returns_error = matches!(&self.command, Command::Diff(_) | Command::Demo(_));
@@ -175,8 +186,8 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     server::block_on(dispatch(cli.command))?
 }
 
-/// Runs each command in a span with its name, so that every log line tells the command that wrote it. A command without an exit
-/// code of its own succeeds or returns an error.
+/// Runs each command in a span with its name, so that every log line tells the command that wrote
+/// it. A command without an exit code of its own succeeds or returns an error.
 async fn dispatch(command: Command) -> anyhow::Result<Exit> {
     match command {
         Command::Serve(args) => serve::run(args).instrument(info_span!("serve")).await?,
@@ -187,7 +198,9 @@ async fn dispatch(command: Command) -> anyhow::Result<Exit> {
         Command::History(args) => history::run(args).instrument(info_span!("history")).await?,
         Command::Carry(args) => return carry::run(args).instrument(info_span!("carry")).await,
         Command::Search(args) => return search::run(args).instrument(info_span!("search")).await,
-        Command::Validate(args) => return validate::run(args).instrument(info_span!("validate")).await,
+        Command::Validate(args) => {
+            return validate::run(args).instrument(info_span!("validate")).await;
+        }
         Command::Verify(args) => return verify::run(args).instrument(info_span!("verify")).await,
         Command::Gc(args) => return gc::run(args).instrument(info_span!("gc")).await,
         Command::Rollback(args) => {
@@ -196,11 +209,21 @@ async fn dispatch(command: Command) -> anyhow::Result<Exit> {
         }
         Command::Diff(args) => return diff::run(args).instrument(info_span!("diff")).await,
         Command::Plan(args) => return plan::run(args).instrument(info_span!("plan")).await,
-        Command::Upgrade(args) => return upgrade::run(args).instrument(info_span!("upgrade")).await,
-        Command::Graph(args) => upgrade::run_graph(args).instrument(info_span!("graph")).await?,
+        Command::Upgrade(args) => {
+            return upgrade::run(args).instrument(info_span!("upgrade")).await;
+        }
+        Command::Graph(args) => {
+            upgrade::run_graph(args)
+                .instrument(info_span!("graph"))
+                .await?
+        }
         Command::Images(args) => return images::run(args).instrument(info_span!("images")).await,
         Command::Bundle(args) => return bundle::run(args).instrument(info_span!("bundle")).await,
-        Command::Manifests(args) => manifests::run(args).instrument(info_span!("manifests")).await?,
+        Command::Manifests(args) => {
+            manifests::run(args)
+                .instrument(info_span!("manifests"))
+                .await?
+        }
         Command::Rm(args) => return rm::run(args).instrument(info_span!("rm")).await,
         Command::Sync(args) => {
             let span = info_span!("sync", from = %args.from, to = %args.to);
@@ -208,7 +231,11 @@ async fn dispatch(command: Command) -> anyhow::Result<Exit> {
         }
         Command::Export(args) => export::run(args).instrument(info_span!("export")).await?,
         Command::Import(args) => return import::run(args).instrument(info_span!("import")).await,
-        Command::Receipt(args) => export::run_receipt(args).instrument(info_span!("receipt")).await?,
+        Command::Receipt(args) => {
+            export::run_receipt(args)
+                .instrument(info_span!("receipt"))
+                .await?
+        }
         Command::Keygen(args) => keygen::run(&args)?,
         Command::Demo(args) => demo::run(args).instrument(info_span!("demo")).await?,
         Command::Completions { shell } => complete::print_script(shell)?,

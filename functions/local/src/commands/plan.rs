@@ -5,7 +5,8 @@ use std::{fs, io};
 
 use ::bundle::Contents;
 use ::plan::{
-    BundleStep, Installed, OpenShiftMinor, PackageSet, PlanInput, PlannedOperator, UpgradeOrder, UpgradePlan, wrapped,
+    BundleStep, Installed, OpenShiftMinor, PackageSet, PlanInput, PlannedOperator, UpgradeOrder,
+    UpgradePlan, wrapped,
 };
 use anyhow::Context;
 use clap::Args;
@@ -17,7 +18,9 @@ use crate::args::CatalogAccess;
 use crate::catalog::{self, CATALOG_HELP};
 use crate::commands::bundle;
 use crate::exit::Exit;
-use crate::output::{Column, Table, cell, cut, print_report, print_table, print_text, print_yaml, printable};
+use crate::output::{
+    Column, Table, cell, cut, print_report, print_table, print_text, print_yaml, printable,
+};
 
 #[derive(Debug, Args)]
 #[command(after_help = format!("\
@@ -42,10 +45,20 @@ pub(crate) struct PlanArgs {
     #[command(flatten)]
     access: CatalogAccess,
     /// Catalog, or ImageSetConfiguration, that the cluster uses now. May be repeated.
-    #[arg(long = "from", id = "catalogs_now", required = true, value_name = "CATALOG|FILE")]
+    #[arg(
+        long = "from",
+        id = "catalogs_now",
+        required = true,
+        value_name = "CATALOG|FILE"
+    )]
     from: Vec<String>,
     /// Catalog, or ImageSetConfiguration, that it uses after the upgrade. May be repeated.
-    #[arg(long = "to", id = "catalogs_then", required = true, value_name = "CATALOG|FILE")]
+    #[arg(
+        long = "to",
+        id = "catalogs_then",
+        required = true,
+        value_name = "CATALOG|FILE"
+    )]
     to: Vec<String>,
     /// Version of OpenShift after the upgrade, such as 4.21.
     #[arg(long, value_name = "VERSION")]
@@ -59,7 +72,8 @@ pub(crate) struct PlanArgs {
     /// Print an ImageSetConfiguration with the steps and the heads instead of a table.
     #[arg(long)]
     imageset: bool,
-    /// Compare the bundles of each step as `bundle diff` does, and remark unsafe changes and gained permissions.
+    /// Compare the bundles of each step as `bundle diff` does, and remark unsafe changes and gained
+    /// permissions.
     #[arg(long)]
     bundles: bool,
     /// Installed operators.
@@ -75,10 +89,17 @@ pub(crate) async fn run(args: PlanArgs) -> anyhow::Result<Exit> {
         fs::read_to_string(&args.installed)
     };
     let installed = Installed::parse(&text.with_context(place)?).with_context(place)?;
-    let names: BTreeSet<&str> = installed.operators.iter().map(|one| one.package.as_str()).collect();
+    let names: BTreeSet<&str> = installed
+        .operators
+        .iter()
+        .map(|one| one.package.as_str())
+        .collect();
     let mut now = catalog::open_all(&args.from, &args.access).await?;
     let then = catalog::open_all(&args.to, &args.access).await?;
-    let (from, to) = (packages(&now, &names).await?, packages(&then, &names).await?);
+    let (from, to) = (
+        packages(&now, &names).await?,
+        packages(&then, &names).await?,
+    );
     let mut plan = UpgradePlan::new(PlanInput {
         installed: &installed.operators,
         from: &from,
@@ -91,7 +112,9 @@ pub(crate) async fn run(args: PlanArgs) -> anyhow::Result<Exit> {
         let images = bundle::images(&args.access)?;
         for row in &mut plan.operators {
             let compared = compare(row, &now, &images).await;
-            compared.with_context(|| format!("cannot compare the bundles of {}", row.installed.package))?;
+            compared.with_context(|| {
+                format!("cannot compare the bundles of {}", row.installed.package)
+            })?;
         }
     }
     for notice in &installed.notices {
@@ -120,15 +143,28 @@ async fn packages(catalogs: &[ReadCatalog], names: &BTreeSet<&str>) -> anyhow::R
 }
 
 /// Adds the changes by each bundle on the way of an operator that a catalog has.
-async fn compare(row: &mut PlannedOperator, catalogs: &[ReadCatalog], images: &Sources) -> anyhow::Result<()> {
+async fn compare(
+    row: &mut PlannedOperator,
+    catalogs: &[ReadCatalog],
+    images: &Sources,
+) -> anyhow::Result<()> {
     let mut lines = Vec::new();
     for catalog in catalogs {
-        lines.extend(catalog.lines(&row.installed.package).await?.unwrap_or_default());
+        lines.extend(
+            catalog
+                .lines(&row.installed.package)
+                .await?
+                .unwrap_or_default(),
+        );
     }
     let mut last: Option<(String, Contents)> = None;
     for step in row.way() {
         let to = step.label().to_owned();
-        let wanted = if step.bundle.is_empty() { &to } else { &step.bundle };
+        let wanted = if step.bundle.is_empty() {
+            &to
+        } else {
+            &step.bundle
+        };
         let Some(new) = bundle::of_lines(&|| Ok(images.clone()), &lines, wanted).await? else {
             continue;
         };
@@ -154,7 +190,11 @@ fn print_plan(plan: &UpgradePlan) -> anyhow::Result<()> {
         let notes = row.notes().into_iter();
         notes.map(move |note| wrapped(&printable(&format!("{package}: {note}"))))
     });
-    print_text(&format!("{}{}\n", notes.collect::<String>(), plan.summary()))
+    print_text(&format!(
+        "{}{}\n",
+        notes.collect::<String>(),
+        plan.summary()
+    ))
 }
 
 /// The table fits into 100 columns.

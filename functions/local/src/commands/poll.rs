@@ -17,7 +17,8 @@ pub(crate) struct PollArgs {
     pub(crate) store: StoreArgs,
     #[command(flatten)]
     pub(crate) catalogs: CatalogArgs,
-    /// Pull even if the digest is known or has failed for good, and publish even if many packages are gone.
+    /// Pull even if the digest is known or has failed for good, and publish even if many packages
+    /// are gone.
     #[arg(long)]
     pub(crate) force: bool,
     #[command(flatten)]
@@ -33,8 +34,17 @@ pub(crate) async fn run(args: PollArgs) -> anyhow::Result<Exit> {
     let place = args.store.place(&config, None)?;
     let store = args.store.s3.open(&place, Access::Create).await?;
     let notifier = wiring::notifier(&mut config, store.clone());
-    let mirror = wiring::mirror(&args.catalogs, &place, &config, store, publish::PollMetrics::default())?;
-    let names: Vec<_> = catalogs.iter().map(|catalog| catalog.name.clone()).collect();
+    let mirror = wiring::mirror(
+        &args.catalogs,
+        &place,
+        &config,
+        store,
+        publish::PollMetrics::default(),
+    )?;
+    let names: Vec<_> = catalogs
+        .iter()
+        .map(|catalog| catalog.name.clone())
+        .collect();
     // Before the poll: a new receiver gets what changes from now on, not the whole catalog.
     notifier.register_receivers(&names).await;
     let progress = output::show_poll(mirror.progress(), args.report.json);
@@ -56,7 +66,11 @@ pub(crate) async fn run(args: PollArgs) -> anyhow::Result<Exit> {
 
 /// Returns the named catalogs of the configuration, or all of them.
 fn chosen(config: &Config, names: &[CatalogName]) -> anyhow::Result<Vec<Catalog>> {
-    let known: BTreeSet<&CatalogName> = config.catalogs.iter().map(|catalog| &catalog.name).collect();
+    let known: BTreeSet<&CatalogName> = config
+        .catalogs
+        .iter()
+        .map(|catalog| &catalog.name)
+        .collect();
     if let Some(unknown) = names.iter().find(|name| !known.contains(name)) {
         anyhow::bail!("the catalog {unknown} is not configured");
     }
@@ -72,7 +86,9 @@ impl Table for Report {
         ("NAME", |report| report.catalog.to_string()),
         ("OUTCOME", |report| report.outcome.as_str().to_owned()),
         ("SERIAL", |report| cell(report.serial)),
-        ("CONTENT", |report| cell(report.content_hash.as_ref().map(short))),
+        ("CONTENT", |report| {
+            cell(report.content_hash.as_ref().map(short))
+        }),
         ("PACKAGES", |report| changes(&report.changes)),
         ("PULLED", |report| bytes(report.bytes_pulled)),
         ("PUBLISHED", |report| bytes(report.bytes_published)),
@@ -92,7 +108,8 @@ pub(super) fn print_polls(reports: &[Report], json: bool) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// Returns the numbers of added, removed and changed packages, such as `+2 -1 ~3`. A zero is left out.
+/// Returns the numbers of added, removed and changed packages, such as `+2 -1 ~3`. A zero is left
+/// out.
 pub(super) fn changes(changes: &ChangedPackages) -> String {
     let counts = [
         ('+', changes.added.len()),

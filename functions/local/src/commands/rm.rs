@@ -11,7 +11,8 @@ use crate::published;
 pub(crate) struct RmArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-    /// Remove a catalog also if compositions are made of it. They stay served as they are, and wait for it.
+    /// Remove a catalog also if compositions are made of it. They stay served as they are, and wait
+    /// for it.
     #[arg(long)]
     pub(crate) force: bool,
     /// Catalogs to remove. One that the store does not have is an error.
@@ -27,7 +28,9 @@ pub(crate) async fn run(args: RmArgs) -> anyhow::Result<Exit> {
         followers.retain(|follower| !args.names.contains(follower));
         if !args.force && !followers.is_empty() {
             let followers = join(&followers);
-            eprintln!("{name}: compositions are made of it: {followers}. Remove them too, or add --force.");
+            eprintln!(
+                "{name}: compositions are made of it: {followers}. Remove them too, or add --force."
+            );
             exit = Exit::Failed;
             continue;
         }

@@ -24,7 +24,8 @@ pub(crate) struct RollbackArgs {
     /// Publish the state before the current one.
     #[arg(long, group = "target")]
     pub(crate) previous: bool,
-    /// Publish a state that was not verified, or under another policy, although the source is verified now.
+    /// Publish a state that was not verified, or under another policy, although the source is
+    /// verified now.
     #[arg(long)]
     pub(crate) unverified: bool,
     /// Name of the catalog.
@@ -43,7 +44,9 @@ pub(crate) async fn run(args: RollbackArgs) -> anyhow::Result<Exit> {
     published::names_or_all(&*store, slice::from_ref(&args.name)).await?;
     let notifier = wiring::notifier(&mut config, store.clone());
     // A rollback is a publication, so its events are sent now and not only by the next poll.
-    notifier.register_receivers(slice::from_ref(&args.name)).await;
+    notifier
+        .register_receivers(slice::from_ref(&args.name))
+        .await;
     let options = RollbackOptions {
         target: args.content_hash,
         unverified: args.unverified,
@@ -53,5 +56,8 @@ pub(crate) async fn run(args: RollbackArgs) -> anyhow::Result<Exit> {
     let reports = [upkeep::rollback(&store, &args.name, &options).await];
     print_polls(&reports, args.report.json)?;
     notifier.after(&reports[0]).await;
-    Ok(Exit::of([reports[0].outcome], args.report.detailed_exitcode))
+    Ok(Exit::of(
+        [reports[0].outcome],
+        args.report.detailed_exitcode,
+    ))
 }

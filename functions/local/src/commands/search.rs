@@ -1,7 +1,9 @@
 use anyhow::Context;
 use clap::{Args, builder::RangedU64ValueParser};
 use model::{CatalogName, Facts, SearchPackage, Sha256, text::chain};
-use olm::{SEARCH, SEARCH_LIMIT_MAX, SearchFacet, SearchHit, SearchIndex, SearchQuery, SearchResults};
+use olm::{
+    SEARCH, SEARCH_LIMIT_MAX, SearchFacet, SearchHit, SearchIndex, SearchQuery, SearchResults,
+};
 use serde::Serialize;
 use store::{Store, read_stored};
 
@@ -62,7 +64,9 @@ pub(crate) async fn run(args: SearchArgs) -> anyhow::Result<Exit> {
         (SearchFacet::Capability, args.capability),
         (SearchFacet::Arch, args.arch),
     ];
-    let filter = filter.into_iter().filter_map(|(facet, value)| Some((facet, value?)));
+    let filter = filter
+        .into_iter()
+        .filter_map(|(facet, value)| Some((facet, value?)));
     let query = SearchQuery {
         text: args.query.join(" "),
         filter: filter.collect(),
@@ -87,7 +91,11 @@ pub(crate) async fn run(args: SearchArgs) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
-async fn search(store: &dyn Store, name: &CatalogName, query: &SearchQuery) -> anyhow::Result<SearchAnswer> {
+async fn search(
+    store: &dyn Store,
+    name: &CatalogName,
+    query: &SearchQuery,
+) -> anyhow::Result<SearchAnswer> {
     let (current, snapshot) = published::state(store, name).await?;
     let texts = snapshot.facts.get(SEARCH.name).with_context(|| {
         format!("{name} was published without an index for search: publish it again (`catalog-mirror poll --force`)")
@@ -124,8 +132,20 @@ fn print_found(answers: &[SearchAnswer], limit: usize) -> anyhow::Result<()> {
     hits.truncate(limit);
     let rows = hits.iter().map(|(catalog, hit)| {
         let (package, name, version) = (&hit.package, &hit.display_name, &hit.version);
-        let (channel, provider, summary) = (&hit.channel, &hit.provider, &cut(&hit.summary, SUMMARY_CHARS));
-        let cells = [catalog.as_str(), package, name, version, channel, provider, summary];
+        let (channel, provider, summary) = (
+            &hit.channel,
+            &hit.provider,
+            &cut(&hit.summary, SUMMARY_CHARS),
+        );
+        let cells = [
+            catalog.as_str(),
+            package,
+            name,
+            version,
+            channel,
+            provider,
+            summary,
+        ];
         cells.map(str::to_owned).to_vec()
     });
     let heads = [
@@ -136,7 +156,9 @@ fn print_found(answers: &[SearchAnswer], limit: usize) -> anyhow::Result<()> {
     match total.saturating_sub(hits.len() as u64) {
         0 if total == 0 => println!("no package has all of these words"),
         0 => {}
-        more => println!("{more} more; --limit shows more of them, --category, --provider and --arch fewer"),
+        more => println!(
+            "{more} more; --limit shows more of them, --category, --provider and --arch fewer"
+        ),
     }
     Ok(())
 }

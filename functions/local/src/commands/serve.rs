@@ -23,7 +23,8 @@ use crate::args::{Access, CatalogArgs, StoreArgs};
 use crate::grpc_listener;
 use crate::wiring;
 
-/// Maximum time to send an event, where no command waits: half an hour covers most restarts of a receiver.
+/// Maximum time to send an event, where no command waits: half an hour covers most restarts of a
+/// receiver.
 const NOTIFY_TIME: Duration = Duration::from_secs(30 * 60);
 
 /// Largest `--cache-size`, 1 TiB in MiB.
@@ -44,7 +45,8 @@ pub(crate) struct ServeArgs {
     /// PEM private key of --tls-cert.
     #[arg(long, value_name = "FILE")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// Answer only to the users in this file. One a line: NAME:$2y$... (htpasswd -B) or NAME:sha256:HEX.
+    /// Answer only to the users in this file. One a line: NAME:$2y$... (htpasswd -B) or
+    /// NAME:sha256:HEX.
     #[arg(long, value_name = "FILE")]
     pub(crate) readers: Option<PathBuf>,
     /// Memory for cached shards, indexes and catalogs, in MiB, at most 1 TiB.
@@ -53,8 +55,8 @@ pub(crate) struct ServeArgs {
     /// Serve the store and poll nothing. The store may be read-only.
     #[arg(long)]
     pub(crate) no_poll: bool,
-    /// Address to answer the registry API of OLM v0 (gRPC) on, such as 0.0.0.0:50051. The first label of the host that a
-    /// client asks is the catalog.
+    /// Address to answer the registry API of OLM v0 (gRPC) on, such as 0.0.0.0:50051. The first
+    /// label of the host that a client asks is the catalog.
     #[arg(long, env = "CATALOG_MIRROR_GRPC", value_name = "ADDRESS", value_parser = config::listen_address)]
     pub(crate) grpc: Option<SocketAddr>,
     /// Catalog for clients of --grpc whose host names none. Default: the only one.
@@ -63,7 +65,8 @@ pub(crate) struct ServeArgs {
 }
 
 pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
-    // Everything that can be wrong is found before the port is open, so that no request reaches a server that fails.
+    // Everything that can be wrong is found before the port is open, so that no request reaches a
+    // server that fails.
     let server = ServerConfig {
         tls_cert: args.tls_cert.clone(),
         tls_key: args.tls_key.clone(),
@@ -72,10 +75,16 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     };
     let mut config = wiring::config(&args.store, &args.catalogs, server)?;
     if config.catalogs.is_empty() && !args.no_poll {
-        anyhow::bail!("there is nothing to poll: name catalogs with --config or --catalog, or serve with --no-poll");
+        anyhow::bail!(
+            "there is nothing to poll: name catalogs with --config or --catalog, or serve with --no-poll"
+        );
     }
     let place = args.store.place(&config, None)?;
-    let access = if args.no_poll { Access::Follow } else { Access::Create };
+    let access = if args.no_poll {
+        Access::Follow
+    } else {
+        Access::Create
+    };
     let store = args.store.s3.open(&place, access).await?;
     let mut registry = Registry::with_prefix("catalog_mirror");
     let polls = publish::PollMetrics::register(&mut registry);
@@ -85,18 +94,31 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let connections = server::ServerMetrics::register(&mut registry);
     let server = wiring::server(&config.server, connections)?;
     let polled = CancellationToken::new();
-    // Signals are handled before the log says that the server listens: a supervisor may stop it from then on.
+    // Signals are handled before the log says that the server listens: a supervisor may stop it
+    // from then on.
     let stop = server::stop_on_signals()?;
     let polling = if args.no_poll {
         polled.cancel();
         None
     } else {
         let end_first = first_polls(&config, &*store, polled.clone()).await?;
-        let mirror = wiring::mirror(&args.catalogs, &place, &config, store.clone(), polls.clone())?;
+        let mirror = wiring::mirror(
+            &args.catalogs,
+            &place,
+            &config,
+            store.clone(),
+            polls.clone(),
+        )?;
         config.events.metrics = events;
         config.events.total = NOTIFY_TIME;
         let notifier = wiring::notifier(&mut config, store.clone());
-        Some(poll(mirror, notifier, config.catalogs.clone(), end_first, stop.clone()))
+        Some(poll(
+            mirror,
+            notifier,
+            config.catalogs.clone(),
+            end_first,
+            stop.clone(),
+        ))
     };
 
     let listener = wiring::bind(args.listen, "--listen").await?;
@@ -113,7 +135,8 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
         grpc_listener::start(&args, &config, catalogs.clone(), &mut registry, &stop).await?;
     #[cfg(not(feature = "grpc"))]
     let (grpc, prepared, mut tasks) = {
-        let problem = "this program was built without the registry API: build it with --features grpc";
+        let problem =
+            "this program was built without the registry API: build it with --features grpc";
         anyhow::ensure!(args.grpc.is_none(), problem);
         (None::<SocketAddr>, async {}, Vec::new())
     };
@@ -122,23 +145,42 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
         tracing::info!(%address, "answering the registry API");
     }
     // A proxy in front may speak TLS, so it is not an error.
-    if config.server.readers.is_some() && config.server.tls_cert.is_none() && !args.listen.ip().is_loopback() {
-        tracing::warn!("without --tls-cert the passwords and tokens of users can be read on the network");
+    if config.server.readers.is_some()
+        && config.server.tls_cert.is_none()
+        && !args.listen.ip().is_loopback()
+    {
+        tracing::warn!(
+            "without --tls-cert the passwords and tokens of users can be read on the network"
+        );
     }
     if let Some(polling) = polling {
-        tasks.push(tokio::spawn(polling.instrument(tracing::info_span!("schedule"))));
+        tasks.push(tokio::spawn(
+            polling.instrument(tracing::info_span!("schedule")),
+        ));
         let retention = config.retention.clone();
-        tasks.extend(retention.map(|settings| upkeep::collect_regularly(store, settings, collections, stop.clone())));
+        tasks.extend(
+            retention.map(|settings| {
+                upkeep::collect_regularly(store, settings, collections, stop.clone())
+            }),
+        );
     }
 
-    let is_ready = Arc::new(AtomicBool::new(polled.is_cancelled() && args.grpc.is_none()));
+    let is_ready = Arc::new(AtomicBool::new(
+        polled.is_cancelled() && args.grpc.is_none(),
+    ));
     let settings = http_api::HttpSettings {
         ready: is_ready.clone(),
         origins: http_api::Origins::of_mirror(config.server.readers.is_some(), &config.server.cors),
         ..http_api::HttpSettings::default()
     };
-    let names: Vec<String> = config.catalogs.iter().map(|catalog| catalog.name.to_string()).collect();
-    let page = server::metrics_route(registry, move || polls.refresh(names.iter().map(String::as_str)));
+    let names: Vec<String> = config
+        .catalogs
+        .iter()
+        .map(|catalog| catalog.name.to_string())
+        .collect();
+    let page = server::metrics_route(registry, move || {
+        polls.refresh(names.iter().map(String::as_str))
+    });
     let waiting = async move {
         polled.cancelled().await;
         prepared.await;
@@ -156,8 +198,9 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the end of a poll, whatever its outcome was. It cancels `polled` once each catalog was polled or is published: `/readyz`
-/// waits for one poll of each catalog only, because a registry that does not answer must not keep the other catalogs from clients.
+/// Returns the end of a poll, whatever its outcome was. It cancels `polled` once each catalog was
+/// polled or is published: `/readyz` waits for one poll of each catalog only, because a registry
+/// that does not answer must not keep the other catalogs from clients.
 async fn first_polls(
     config: &Config,
     store: &dyn Store,
@@ -176,7 +219,8 @@ async fn first_polls(
     Ok(end)
 }
 
-/// Polls at the intervals of the catalogs, and sends the events that follow, until `stop` is cancelled.
+/// Polls at the intervals of the catalogs, and sends the events that follow, until `stop` is
+/// cancelled.
 async fn poll(
     mirror: Mirror,
     notifier: Notifier,
@@ -184,8 +228,13 @@ async fn poll(
     end_first: impl Fn(&CatalogName) + Send + Sync + 'static,
     stop: CancellationToken,
 ) {
-    let names: Vec<_> = catalogs.iter().map(|catalog| catalog.name.clone()).collect();
-    let registered = stop.run_until_cancelled(notifier.register_receivers(&names)).await;
+    let names: Vec<_> = catalogs
+        .iter()
+        .map(|catalog| catalog.name.clone())
+        .collect();
+    let registered = stop
+        .run_until_cancelled(notifier.register_receivers(&names))
+        .await;
     let notifier = Arc::new(notifier);
     let schedule = Schedule::new(Arc::new(mirror), catalogs, move |report| {
         end_first(&report.catalog);

@@ -2,7 +2,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::sync::{Copier, FetchSettings, HttpOrigin, Origin, StoreOrigin, SyncOptions, SyncOrigin, SyncReport};
+use ::sync::{
+    Copier, FetchSettings, HttpOrigin, Origin, StoreOrigin, SyncOptions, SyncOrigin, SyncReport,
+};
 use clap::Args;
 use config::poll_interval;
 use model::CatalogName;
@@ -15,7 +17,8 @@ use crate::wiring;
 
 #[derive(Debug, Args)]
 pub(crate) struct SyncArgs {
-    /// URL of a mirror (a CDN, `serve`, any static file server over the folder of a store), or a store.
+    /// URL of a mirror (a CDN, `serve`, any static file server over the folder of a store), or a
+    /// store.
     #[arg(value_name = "FROM")]
     pub(crate) from: SyncOrigin,
     /// Store to bring up to date: a folder, or s3://BUCKET[/PREFIX].
@@ -27,7 +30,8 @@ pub(crate) struct SyncArgs {
     /// Keep running and check for changes at this interval, from 1s to 365d.
     #[arg(long, value_name = "INTERVAL", num_args = 0..=1, default_missing_value = "10m", value_parser = poll_interval)]
     pub(crate) watch: Option<Duration>,
-    /// Fetch all.json, the index and the image too. Default: build them from the shards, unless FROM is a folder.
+    /// Fetch all.json, the index and the image too. Default: build them from the shards, unless
+    /// FROM is a folder.
     #[arg(long)]
     pub(crate) fetch_all: bool,
     /// Check the objects of TO against their hashes, and replace damaged ones.
@@ -72,8 +76,15 @@ impl AllowArgs {
 }
 
 pub(crate) async fn run(args: SyncArgs) -> anyhow::Result<Exit> {
-    args.s3.check_used([&args.to].into_iter().chain(args.from.store()))?;
-    let origin = origin(&args.from, &args.s3, &args.ca_file, args.header_file.as_deref()).await?;
+    args.s3
+        .check_used([&args.to].into_iter().chain(args.from.store()))?;
+    let origin = origin(
+        &args.from,
+        &args.s3,
+        &args.ca_file,
+        args.header_file.as_deref(),
+    )
+    .await?;
     let options = SyncOptions {
         // Copying from a folder costs less than compressing.
         fetch_all: args.fetch_all || matches!(args.from.store(), Some(StorePlace::Folder(_))),
@@ -81,7 +92,11 @@ pub(crate) async fn run(args: SyncArgs) -> anyhow::Result<Exit> {
         trust: wiring::trust(&args.trust)?,
         ..args.allow.options(args.from.to_string())
     };
-    let copier = Copier::new(origin, args.s3.open(&args.to, Access::Create).await?, options);
+    let copier = Copier::new(
+        origin,
+        args.s3.open(&args.to, Access::Create).await?,
+        options,
+    );
     // The origin's list is read again in each round.
     let round = async || -> anyhow::Result<_> {
         match args.names.as_slice() {
@@ -96,10 +111,13 @@ pub(crate) async fn run(args: SyncArgs) -> anyhow::Result<Exit> {
         return print(&reports?, args.report);
     };
     // A copy in progress is abandoned, and the old state stays published.
-    watch(interval, "cannot sync", round).await.map(|()| Exit::Success)
+    watch(interval, "cannot sync", round)
+        .await
+        .map(|()| Exit::Success)
 }
 
-/// Repeats work at an interval until a signal. The next round may succeed, so an error does not end it.
+/// Repeats work at an interval until a signal. The next round may succeed, so an error does not end
+/// it.
 pub(super) async fn watch<T>(
     interval: Duration,
     failed: &'static str,
@@ -118,13 +136,16 @@ pub(super) async fn watch<T>(
     Ok(())
 }
 
-/// Prints the reports of a sync or an import, then fetched and repaired objects and errors. Returns the exit code for them.
+/// Prints the reports of a sync or an import, then fetched and repaired objects and errors. Returns
+/// the exit code for them.
 pub(super) fn print(reports: &[SyncReport], args: ReportArgs) -> anyhow::Result<Exit> {
     output::print(reports, args.json)?;
     for report in reports.iter().filter(|_| !args.json) {
         let name = &report.catalog;
         for key in &report.not_rebuilt {
-            eprintln!("{name}: {key} was fetched: the compressor of this program produces other bytes");
+            eprintln!(
+                "{name}: {key} was fetched: the compressor of this program produces other bytes"
+            );
         }
         for key in &report.repaired {
             eprintln!("{name}: {key} was replaced");
@@ -146,7 +167,9 @@ pub(super) async fn origin(
     header_file: Option<&Path>,
 ) -> anyhow::Result<Arc<dyn Origin>> {
     let address = match from {
-        SyncOrigin::Store(place) => return Ok(Arc::new(StoreOrigin(s3.open(place, Access::Read).await?))),
+        SyncOrigin::Store(place) => {
+            return Ok(Arc::new(StoreOrigin(s3.open(place, Access::Read).await?)));
+        }
         SyncOrigin::Http(address) => address.clone(),
     };
     let headers = header_file.map(::sync::read_header_file).transpose()?;
@@ -154,7 +177,11 @@ pub(super) async fn origin(
         ca_files: ca_files.to_vec(),
         ..FetchSettings::default()
     };
-    Ok(Arc::new(HttpOrigin::new(*address, http, headers.unwrap_or_default())?))
+    Ok(Arc::new(HttpOrigin::new(
+        *address,
+        http,
+        headers.unwrap_or_default(),
+    )?))
 }
 
 impl Table for SyncReport {
@@ -162,7 +189,9 @@ impl Table for SyncReport {
         ("NAME", |report| report.catalog.to_string()),
         ("OUTCOME", |report| report.outcome.as_str().to_owned()),
         ("SERIAL", |report| cell(report.serial)),
-        ("CONTENT", |report| cell(report.content_hash.as_ref().map(short))),
+        ("CONTENT", |report| {
+            cell(report.content_hash.as_ref().map(short))
+        }),
         ("MOVED", |report| bytes(report.moved.bytes)),
         ("REBUILT", |report| bytes(report.rebuilt.bytes)),
         ("KEPT", |report| bytes(report.kept.bytes)),

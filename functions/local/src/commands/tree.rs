@@ -13,10 +13,12 @@ use crate::output::{Column, Table, bytes, print, printable};
 
 #[derive(Debug, Args)]
 pub(crate) struct TreeArgs {
-    /// Write a tree of files from which any web server answers, or bring it up to date: a folder, or s3://BUCKET[/PREFIX].
+    /// Write a tree of files from which any web server answers, or bring it up to date: a folder,
+    /// or s3://BUCKET[/PREFIX].
     #[arg(long = "static", id = "static", value_name = "TO", conflicts_with_all = ["to", "since", "receipt", "whole", "volume_size", "names"])]
     place: Option<StorePlace>,
-    /// In a folder, write texts as .gz alone, for a server that decompresses for the clients that need it.
+    /// In a folder, write texts as .gz alone, for a server that decompresses for the clients that
+    /// need it.
     #[arg(long, requires = "static")]
     gzip_only: bool,
     /// Keep running and bring the tree up to date at this interval, from 1s to 365d.

@@ -97,7 +97,11 @@ pub(crate) async fn run_graph(args: GraphArgs) -> anyhow::Result<()> {
         let similar = did_you_mean(wanted, package.channels.keys().map(String::as_str));
         package.channels.retain(|name, _| name == wanted);
         let is_there = !package.channels.is_empty();
-        anyhow::ensure!(is_there, "package {} has no channel {wanted:?}{similar}", args.package);
+        anyhow::ensure!(
+            is_there,
+            "package {} has no channel {wanted:?}{similar}",
+            args.package
+        );
     }
     print_text(&::plan::draw(args.format, &args.package, &package))
 }

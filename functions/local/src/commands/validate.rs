@@ -34,8 +34,8 @@ pub(crate) struct ValidateArgs {
     /// Print JSON instead of a table.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Source as for `render`, such as dir:configs or quay.io/a/b:v1, or the name of a catalog of the store. A source has a
-    /// colon or a slash in it.
+    /// Source as for `render`, such as dir:configs or quay.io/a/b:v1, or the name of a catalog of
+    /// the store. A source has a colon or a slash in it.
     #[arg(value_name = "SOURCE|NAME", value_parser = ValidatedCatalog::parse)]
     pub(crate) what: ValidatedCatalog,
 }
@@ -88,7 +88,8 @@ struct PlacedFinding {
     violation: RuleViolation,
     /// Meaning of the rule.
     message: &'static str,
-    /// Absent for a catalog of the store. `line` is then a line of the shard of the package, else of this file.
+    /// Absent for a catalog of the store. `line` is then a line of the shard of the package, else
+    /// of this file.
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
     /// Number of the document in the file, from 1.
@@ -114,8 +115,11 @@ fn validate_rendered(sink: RenderSink) -> anyhow::Result<Validation> {
     let mut validation = Validation::new();
     let rendering = match sink.finish() {
         Ok(rendering) => rendering,
-        // A document above a limit of this program may be valid, so that is an error of the command.
-        Err(RenderError::Invalid { problems }) if problems.iter().all(|problem| problem.limit.is_none()) => {
+        // A document above a limit of this program may be valid, so that is an error of the
+        // command.
+        Err(RenderError::Invalid { problems })
+            if problems.iter().all(|problem| problem.limit.is_none()) =>
+        {
             for problem in problems {
                 let violation = RuleViolation {
                     rule: Rule::NotFbc,

@@ -40,7 +40,13 @@ pub(crate) async fn run(args: VerifyArgs) -> anyhow::Result<Exit> {
         Some(from) => {
             let place = args.store.place_alone(from.store())?;
             let store = args.store.s3.open(&place, Access::Write).await?;
-            let origin = origin(from, &args.store.s3, &args.ca_file, args.header_file.as_deref()).await?;
+            let origin = origin(
+                from,
+                &args.store.s3,
+                &args.ca_file,
+                args.header_file.as_deref(),
+            )
+            .await?;
             // No keys: every fetched object is checked against the hashes of the present state.
             let copier = Copier::new(origin, store.clone(), SyncOptions::default());
             (store, Some(copier))
@@ -54,7 +60,10 @@ pub(crate) async fn run(args: VerifyArgs) -> anyhow::Result<Exit> {
         });
     }
     print(&results, args.json)?;
-    let findings: Vec<_> = results.iter().flat_map(|catalog| &catalog.findings).collect();
+    let findings: Vec<_> = results
+        .iter()
+        .flat_map(|catalog| &catalog.findings)
+        .collect();
     for finding in findings.iter().filter(|_| !args.json) {
         println!("{} {}", finding.key, finding.problem);
     }
@@ -64,7 +73,10 @@ pub(crate) async fn run(args: VerifyArgs) -> anyhow::Result<Exit> {
 /// Fetches missing and damaged objects of a catalog. Returns what is left to find.
 async fn repair(copier: &Copier, catalog: &CatalogName) -> anyhow::Result<Verification> {
     let repair = copier.repair(catalog).await?;
-    repair.repaired.iter().for_each(|key| eprintln!("{key} was repaired"));
+    repair
+        .repaired
+        .iter()
+        .for_each(|key| eprintln!("{key} was repaired"));
     for (key, error) in repair.failed {
         eprintln!("{key} cannot be repaired: {error}");
     }

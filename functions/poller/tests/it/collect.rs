@@ -23,7 +23,9 @@ async fn world() -> World {
     world.handle(json!({})).await.unwrap();
     for orphan in 0..ORPHANS {
         let key = Key::Object(Kind::Package, Sha256::of(&orphan.to_be_bytes()));
-        let put = world.store.put(&key, "orphan".into(), Condition::CreateOnly);
+        let put = world
+            .store
+            .put(&key, "orphan".into(), Condition::CreateOnly);
         put.await.unwrap();
     }
     world
@@ -42,10 +44,16 @@ fn objects(report: &Value) -> [u64; 4] {
 async fn gc_event_takes_one_step_and_dry_run_none() {
     let world = world().await;
     let before = world.store.objects();
-    let preview = world.handle(json!({"action": "gc", "dryRun": true})).await.unwrap();
+    let preview = world
+        .handle(json!({"action": "gc", "dryRun": true}))
+        .await
+        .unwrap();
     assert_eq!(world.store.objects(), before);
     let orphans = ORPHANS as u64;
-    assert_eq!((&preview["dryRun"], objects(&preview)[1]), (&json!(true), orphans));
+    assert_eq!(
+        (&preview["dryRun"], objects(&preview)[1]),
+        (&json!(true), orphans)
+    );
     let step = async || world.handle(recorded("manual-gc")).await.unwrap();
     let condemned = step().await;
     assert_eq!(
@@ -65,19 +73,25 @@ async fn gc_that_runs_out_of_time_reports_the_rest_and_the_next_run_continues() 
     let world = world().await;
     world.handle(recorded("manual-gc")).await.unwrap();
     pass(&world, 2);
-    // The first list is of what is kept. The second one, before the deletes, takes more than half of the four seconds that are
-    // left of six.
+    // The first list is of what is kept. The second one, before the deletes, takes more than half
+    // of the four seconds that are left of six.
     let lists = AtomicU64::new(0);
-    world.store.set_hook(move |call, moment| match &call.action {
-        Action::List(prefix) if prefix.is_empty() && moment == Moment::Before => {
-            let is_second = lists.fetch_add(1, Ordering::Relaxed) == 1;
-            let pause = tokio::time::sleep(Duration::from_millis(if is_second { 2200 } else { 0 }));
-            Answer::Wait(pause.map(|()| Answer::GoOn).boxed())
-        }
-        _ => Answer::GoOn,
-    });
+    world
+        .store
+        .set_hook(move |call, moment| match &call.action {
+            Action::List(prefix) if prefix.is_empty() && moment == Moment::Before => {
+                let is_second = lists.fetch_add(1, Ordering::Relaxed) == 1;
+                let pause =
+                    tokio::time::sleep(Duration::from_millis(if is_second { 2200 } else { 0 }));
+                Answer::Wait(pause.map(|()| Answer::GoOn).boxed())
+            }
+            _ => Answer::GoOn,
+        });
     let time = Duration::from_secs(6);
-    let first = world.handle_within(recorded("manual-gc"), time).await.unwrap();
+    let first = world
+        .handle_within(recorded("manual-gc"), time)
+        .await
+        .unwrap();
     let [_, _, deleted, left] = objects(&first);
     assert_eq!([deleted, left], [0, ORPHANS as u64], "{first}");
     world.store.clear_hook();
@@ -93,8 +107,14 @@ async fn gc_on_a_store_that_hangs_fails_in_time() {
         _ => Answer::GoOn,
     });
     let time = Duration::from_secs(3);
-    let error = world.handle_within(recorded("manual-gc"), time).await.unwrap_err();
-    assert!(error.to_string().contains("until the time was over"), "{error}");
+    let error = world
+        .handle_within(recorded("manual-gc"), time)
+        .await
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("until the time was over"),
+        "{error}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -25,8 +25,14 @@ async fn rollback_stays_until_source_changes() {
     let answer = world.handle(event).await.unwrap();
     assert_eq!(answer["reports"][0]["contentHash"], old);
     assert_eq!(answer["reports"][0]["serial"], 3);
-    assert_eq!(outcomes(&world.handle(json!({})).await.unwrap()), [("a", "unchanged")]);
-    assert_eq!(world.current("a").await.unwrap().content_hash.to_string(), old);
+    assert_eq!(
+        outcomes(&world.handle(json!({})).await.unwrap()),
+        [("a", "unchanged")]
+    );
+    assert_eq!(
+        world.current("a").await.unwrap().content_hash.to_string(),
+        old
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -44,10 +50,16 @@ async fn check_reports_damaged_object() {
 #[tokio::test(flavor = "multi_thread")]
 async fn unconfigured_names_are_all_named_in_the_error() {
     let world = World::start(&["a"], &[]).await;
-    let error = world.handle(json!({"catalogs": ["x", "a", "y"]})).await.unwrap_err();
+    let error = world
+        .handle(json!({"catalogs": ["x", "a", "y"]}))
+        .await
+        .unwrap_err();
     assert_eq!(error.to_string(), "not configured: x, y");
     let answer = world.handle(recorded("manual-rollback")).await.unwrap();
-    assert!(first_error(&answer).contains("has no catalog good"), "{answer}");
+    assert!(
+        first_error(&answer).contains("has no catalog good"),
+        "{answer}"
+    );
 }
 
 #[test]
@@ -72,7 +84,12 @@ fn unknown_events_are_refused_with_a_list_of_accepted_ones() {
         json!({"action": "poll", "unverified": true}),
         json!({"action": "gc", "dryRun": "yes"}),
     ] {
-        let error = PollerEvent::from_value(event.clone()).unwrap_err().to_string();
-        assert!(error.contains("SQS") && error.contains("rollback"), "{event}: {error}");
+        let error = PollerEvent::from_value(event.clone())
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("SQS") && error.contains("rollback"),
+            "{event}: {error}"
+        );
     }
 }

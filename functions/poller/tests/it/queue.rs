@@ -28,7 +28,11 @@ async fn message_of_a_refused_publication_is_not_delivered_again() {
     let world = World::published(&["good"]).await;
     world.push_text("good", "schema: other\n");
     let answer = world.handle(recorded("queue")).await.unwrap();
-    assert_eq!(failures(&answer).len(), 1, "only the malformed message fails: {answer}");
+    assert_eq!(
+        failures(&answer).len(),
+        1,
+        "only the malformed message fails: {answer}"
+    );
     assert_eq!(world.status("good").await.outcome.as_str(), "refused");
 }
 
@@ -37,7 +41,10 @@ async fn message_without_time_left_is_delivered_again() {
     let world = World::start(&["good", "bad"], &[]).await;
     world.push("good", 1);
     let second = Duration::from_secs(1);
-    let answer = world.handle_within(recorded("queue"), second).await.unwrap();
+    let answer = world
+        .handle_within(recorded("queue"), second)
+        .await
+        .unwrap();
     assert_eq!(failures(&answer).len(), 3, "{answer}");
     assert!(world.current("good").await.is_none());
     let answer = world.handle(recorded("queue")).await.unwrap();
@@ -60,7 +67,14 @@ async fn publication_queues_the_compositions_of_the_catalog() {
         json!({"Records": [{"messageId": catalog, "body": body, "eventSource": "aws:sqs"}]})
     };
     world.handle(message("base")).await.unwrap();
-    let sent: Vec<_> = world.outside.sent.lock().unwrap().drain(..).flatten().collect();
+    let sent: Vec<_> = world
+        .outside
+        .sent
+        .lock()
+        .unwrap()
+        .drain(..)
+        .flatten()
+        .collect();
     let hash = world.current("base").await.unwrap().content_hash;
     assert_eq!(sent.len(), 1, "{sent:?}");
     assert_eq!(sent[0].catalog.as_str(), "team");

@@ -26,7 +26,10 @@ async fn schedule_publishes_changed_catalogs_and_checks_unchanged_ones() {
     // One HEAD for each check, and one more by the pull, which resolves the tag again.
     assert_eq!(world.registry.count(Kind::Head), 3);
     let kept = world.status("a").await.pull_ms;
-    assert!(kept.is_some(), "an unchanged poll keeps the duration of the last pull");
+    assert!(
+        kept.is_some(),
+        "an unchanged poll keeps the duration of the last pull"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -51,7 +54,10 @@ async fn changed_configuration_applies_at_once_and_broken_one_fails_with_all_pro
     world.reconfigure(|_| broken.to_owned());
     for _ in 0..2 {
         let error = world.handle(json!({})).await.unwrap_err().to_string();
-        assert!(error.contains("catalog A") && error.contains("catalog b"), "{error}");
+        assert!(
+            error.contains("catalog A") && error.contains("catalog b"),
+            "{error}"
+        );
     }
     assert_eq!(world.current("a").await.unwrap().serial, 1);
 }
@@ -97,7 +103,10 @@ async fn catalogs_without_time_are_left_and_go_first_the_next_time() {
     world.push("b", 1);
     world.handle(json!({"catalogs": ["a"]})).await.unwrap();
     world.registry.reset();
-    let first = world.handle_within(json!({}), Duration::from_secs(1)).await.unwrap();
+    let first = world
+        .handle_within(json!({}), Duration::from_secs(1))
+        .await
+        .unwrap();
     assert_eq!(first["left"].as_array().unwrap().len(), 2);
     assert_eq!(world.registry.requests().len(), 0);
     world.handle(json!({})).await.unwrap();
@@ -111,7 +120,10 @@ async fn poll_that_runs_out_of_time_is_a_failure_with_its_reason() {
     world.push("slow", 1);
     world.registry.delay(Kind::Blob, MINUTE);
     let time = Duration::from_secs(4);
-    let answer = world.handle_within(json!({"catalogs": ["slow"]}), time).await.unwrap();
+    let answer = world
+        .handle_within(json!({"catalogs": ["slow"]}), time)
+        .await
+        .unwrap();
     assert_eq!(outcomes(&answer), [("slow", "failed")]);
     let status = world.status("slow").await;
     assert!(status.error.unwrap().contains("all the time there was"));
@@ -128,7 +140,10 @@ async fn rotated_secrets_are_read_after_a_registry_refuses_the_old_ones() {
     assert!(missing.contains("there is no secret pull"), "{missing}");
     world.set_password("old");
     let refused = world.handle(json!({"catalogs": ["a"]})).await.unwrap();
-    assert!(first_error(&refused).contains("from pull were refused"), "{refused}");
+    assert!(
+        first_error(&refused).contains("from pull were refused"),
+        "{refused}"
+    );
     world.set_password("new");
     let answer = world.handle(json!({"catalogs": ["a"]})).await.unwrap();
     assert_eq!(outcomes(&answer), [("a", "published")]);
@@ -145,7 +160,11 @@ async fn public_mirror_refuses_catalogs_that_are_pulled_with_credentials() {
         let answer = world.handle(json!({"catalogs": ["a"]})).await.unwrap();
         assert_eq!(outcomes(&answer), [("a", outcome)], "{answer}");
         let reason = "with the credentials of pull, and anyone can read this mirror";
-        assert_eq!(first_error(&answer).contains(reason), publish == "false", "{answer}");
+        assert_eq!(
+            first_error(&answer).contains(reason),
+            publish == "false",
+            "{answer}"
+        );
     }
 }
 
@@ -159,10 +178,17 @@ async fn function_of_128_mb_refuses_what_does_not_fit_and_publishes_the_rest() {
     let text = |bytes: usize| format!("schema: olm.package\nname: p\nv: {}\n", "x".repeat(bytes));
     world.push_text("large", &text(8 << 20));
     let answer = world.handle(json!({"catalogs": names})).await.unwrap();
-    let expected = [("first", "published"), ("large", "failed"), ("last", "published")];
+    let expected = [
+        ("first", "published"),
+        ("large", "failed"),
+        ("last", "published"),
+    ];
     assert_eq!(outcomes(&answer), expected);
     let error = world.status("large").await.error.unwrap();
-    assert!(error.contains("exceeds the limit memoryBytes of 67108864"), "{error}");
+    assert!(
+        error.contains("exceeds the limit memoryBytes of 67108864"),
+        "{error}"
+    );
     assert!(error.contains("larger limits.memoryBytes"), "{error}");
     world.push_text("large", &text(7 << 20));
     world.restart();
@@ -172,7 +198,8 @@ async fn function_of_128_mb_refuses_what_does_not_fit_and_publishes_the_rest() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn invalid_revision_costs_one_head_and_no_message_until_its_status_is_lost() {
-    let mut world = World::start(&["good", "bad"], &[("QUEUE_URL", "https://sqs/queue.fifo")]).await;
+    let mut world =
+        World::start(&["good", "bad"], &[("QUEUE_URL", "https://sqs/queue.fifo")]).await;
     world.push("good", 1);
     world.push_text("bad", "schema: [");
     let event = json!({"catalogs": ["good", "bad"]});
@@ -180,14 +207,25 @@ async fn invalid_revision_costs_one_head_and_no_message_until_its_status_is_lost
     assert_eq!(outcomes(&first), [("bad", "failed"), ("good", "published")]);
     world.registry.reset();
     let second = world.handle(event.clone()).await.unwrap();
-    assert_eq!(outcomes(&second), [("bad", "failed"), ("good", "unchanged")]);
-    assert!(first_error(&second).contains("is not pulled again"), "{second}");
+    assert_eq!(
+        outcomes(&second),
+        [("bad", "failed"), ("good", "unchanged")]
+    );
+    assert!(
+        first_error(&second).contains("is not pulled again"),
+        "{second}"
+    );
     assert_eq!(world.registry.count(Kind::Head), 2);
     assert_eq!(world.registry.requests().len(), 2);
 
     // When it is due again, it is not sent to the queue.
     let key = Key::Status("bad".parse().unwrap());
-    let (mut status, _) = world.store.read_document::<Status>(&key).await.unwrap().unwrap();
+    let (mut status, _) = world
+        .store
+        .read_document::<Status>(&key)
+        .await
+        .unwrap()
+        .unwrap();
     status.last_poll = UNIX_EPOCH;
     put(&world.store, &key, status.to_bytes()).await;
     world.configure(&["bad"]);

@@ -42,7 +42,12 @@ pub(crate) struct FakeServices {
 
 #[async_trait]
 impl Services for FakeServices {
-    async fn catalogs(&self, _: &str, _: &str, known: Option<&str>) -> anyhow::Result<Option<ConfigDocument>> {
+    async fn catalogs(
+        &self,
+        _: &str,
+        _: &str,
+        known: Option<&str>,
+    ) -> anyhow::Result<Option<ConfigDocument>> {
         let (text, version) = self.catalogs.lock().unwrap().clone();
         let tag = Some(version.to_string());
         Ok((known != tag.as_deref()).then_some(ConfigDocument { text, tag }))
@@ -65,12 +70,17 @@ impl Services for FakeServices {
 }
 
 impl World {
-    /// Starts a poller of these catalogs, each from the repository of its name. `variables` add to the required ones.
+    /// Starts a poller of these catalogs, each from the repository of its name. `variables` add to
+    /// the required ones.
     pub(crate) async fn start(names: &[&str], variables: &[(&str, &str)]) -> Self {
         Self::start_with(Registry::builder(), names, variables).await
     }
 
-    pub(crate) async fn start_with(builder: RegistryBuilder, names: &[&str], variables: &[(&str, &str)]) -> Self {
+    pub(crate) async fn start_with(
+        builder: RegistryBuilder,
+        names: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Self {
         let registry = builder.start().await;
         let behind = Arc::new(AtomicU64::new(0));
         let clock = behind.clone();
@@ -87,7 +97,11 @@ impl World {
             }
         };
         let environment = Arc::new(Environment::read(get).unwrap());
-        let poller = Poller::new(environment.clone(), Arc::new(store.clone()), outside.clone());
+        let poller = Poller::new(
+            environment.clone(),
+            Arc::new(store.clone()),
+            outside.clone(),
+        );
         let world = Self {
             registry,
             store,
@@ -119,7 +133,9 @@ impl World {
         let host = self.registry.host();
         let entry = |name: &&str| format!("- {{name: {name}, source: '{host}/{name}:latest'}}\n");
         let entries: String = names.iter().map(entry).collect();
-        self.reconfigure(|_| format!("registries: {{plainHttp: ['{host}']}}\ncatalogs:\n{entries}"));
+        self.reconfigure(|_| {
+            format!("registries: {{plainHttp: ['{host}']}}\ncatalogs:\n{entries}")
+        });
     }
 
     /// Replaces the configuration by one that is made of it.
@@ -130,7 +146,8 @@ impl World {
 
     /// Sets the secret to a login at the registry.
     pub(crate) fn set_password(&self, password: &str) {
-        let login = json!({"auths": {(self.registry.host()): {"username": "user", "password": password}}});
+        let login =
+            json!({"auths": {(self.registry.host()): {"username": "user", "password": password}}});
         *self.outside.secret.lock().unwrap() = Some(login.to_string());
     }
 
@@ -142,7 +159,9 @@ impl World {
     }
 
     pub(crate) fn push_text(&self, name: &str, text: &str) {
-        let layer = Layer::new().dir("configs").file("configs/p/catalog.yaml", text);
+        let layer = Layer::new()
+            .dir("configs")
+            .file("configs/p/catalog.yaml", text);
         let image = ImageBuilder::catalog("/configs").layer(layer).build();
         self.registry.push(name, "latest", &image);
     }
@@ -151,7 +170,11 @@ impl World {
         self.handle_within(event, MINUTE).await
     }
 
-    pub(crate) async fn handle_within(&self, event: Value, time: Duration) -> anyhow::Result<Value> {
+    pub(crate) async fn handle_within(
+        &self,
+        event: Value,
+        time: Duration,
+    ) -> anyhow::Result<Value> {
         self.poller.handle(event, Deadline::after(time)).await
     }
 

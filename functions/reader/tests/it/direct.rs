@@ -4,7 +4,8 @@ use lambda_http::http::Method;
 
 use crate::mirror::{direct, event, example, mirror, through};
 
-/// Paths that a service or a library could alter, and one of each form of answer. The contract of HTTP has the others.
+/// Paths that a service or a library could alter, and one of each form of answer. The contract of
+/// HTTP has the others.
 const PATHS: &[&str] = &[
     "/",
     "/catalogs/demo/current.json",

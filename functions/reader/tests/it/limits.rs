@@ -28,12 +28,16 @@ async fn get(store: &MemoryStore, fields: &[(&str, &str)]) -> (usize, Answer) {
     (payload.len(), Answer::read(&payload))
 }
 
-/// A catalog of so many bytes, of which nearly all are quotes and the backslashes before them: as a JSON string it
-/// would have twice its size.
+/// A catalog of so many bytes, of which nearly all are quotes and the backslashes before them: as a
+/// JSON string it would have twice its size.
 async fn quotes(size: u64) -> MemoryStore {
     let (begin, end) = (r#"{"name":"q","schema":"olm.package","text":""#, "\"}\n");
     let text = usize::try_from(size).unwrap() - begin.len() - end.len();
-    let line = format!("{begin}{}{}{end}", "\\\"".repeat(text / 2), &"x"[..text % 2]);
+    let line = format!(
+        "{begin}{}{}{end}",
+        "\\\"".repeat(text / 2),
+        &"x"[..text % 2]
+    );
     assert_eq!(line.len() as u64, size);
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("catalog.json"), line).unwrap();
@@ -54,10 +58,14 @@ async fn body_above_the_limit_is_redirected() {
     let (_, answer) = get(&store, &[]).await;
     assert_eq!((answer.status, answer.body.len()), (307, 0));
     let location = &answer.headers["location"];
-    let is_object = location.starts_with("https://cdn.example/all/sha256/") && location.ends_with(".json");
+    let is_object =
+        location.starts_with("https://cdn.example/all/sha256/") && location.ends_with(".json");
     assert!(is_object, "{location}");
     let (_, answer) = get(&store, &[("accept-encoding", "gzip")]).await;
-    assert_eq!((answer.status, &*answer.headers["content-encoding"]), (200, "gzip"));
+    assert_eq!(
+        (answer.status, &*answer.headers["content-encoding"]),
+        (200, "gzip")
+    );
 }
 
 /// A range may begin inside a character, which text would alter.
@@ -70,5 +78,8 @@ async fn bytes_are_not_altered() {
     let at = line.find('ü').unwrap() + 1;
     let range = format!("bytes={at}-{at}");
     let (_, answer) = get(&store, &[("range", &range)]).await;
-    assert_eq!((answer.status, &answer.body[..]), (206, &line.as_bytes()[at..=at]));
+    assert_eq!(
+        (answer.status, &answer.body[..]),
+        (206, &line.as_bytes()[at..=at])
+    );
 }

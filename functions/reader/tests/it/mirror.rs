@@ -39,12 +39,20 @@ pub(crate) async fn publish(store: Arc<dyn Store>, folder: &Path) {
     let mirror = Mirror::new(images, store, settings, PollMetrics::default());
     let catalog = Catalog::new("demo".parse().unwrap(), Source::Dir(folder.to_owned()));
     let report = mirror.poll(&catalog, PollOptions::default()).await;
-    assert_eq!(report.outcome, model::Outcome::Published, "{:?}", report.error_text());
+    assert_eq!(
+        report.outcome,
+        model::Outcome::Published,
+        "{:?}",
+        report.error_text()
+    );
 }
 
 /// The example catalog that all tests share.
 pub(crate) fn example() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/catalogs/v1"))
+    Path::new(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../tests/catalogs/v1"
+    ))
 }
 
 /// Reads an event from the folder `tests/events`.
@@ -80,7 +88,10 @@ fn catalogs(store: &MemoryStore) -> PublishedCatalogs {
 /// Returns the answer of the function to an event, as it is sent to the service.
 pub(crate) async fn payload(store: &MemoryStore, settings: HttpSettings, event: &Value) -> Vec<u8> {
     let mut function = reader_function::function(catalogs(store), settings);
-    let event = LambdaEvent::new(serde_json::from_value(event.clone()).unwrap(), Context::default());
+    let event = LambdaEvent::new(
+        serde_json::from_value(event.clone()).unwrap(),
+        Context::default(),
+    );
     let answer: Result<_, Infallible> = function.ready().await.unwrap().call(event).await;
     serde_json::to_vec(&answer.unwrap()).unwrap()
 }
@@ -90,8 +101,17 @@ pub(crate) async fn through(store: &MemoryStore, event: &Value) -> Answer {
 }
 
 /// Returns the answer of the local server's router.
-pub(crate) async fn direct(store: &MemoryStore, method: &Method, uri: &str, fields: &[(&str, &str)]) -> Answer {
-    let router = http_api::router(catalogs(store), HttpSettings::default(), HttpMetrics::default());
+pub(crate) async fn direct(
+    store: &MemoryStore,
+    method: &Method,
+    uri: &str,
+    fields: &[(&str, &str)],
+) -> Answer {
+    let router = http_api::router(
+        catalogs(store),
+        HttpSettings::default(),
+        HttpMetrics::default(),
+    );
     let mut request = Request::builder().method(method).uri(uri);
     for (name, value) in fields {
         request = request.header(*name, *value);
@@ -108,7 +128,8 @@ pub(crate) async fn direct(store: &MemoryStore, method: &Method, uri: &str, fiel
 }
 
 impl Answer {
-    /// Reads an answer as the service does (AWS Lambda Developer Guide, "Invoking Lambda function URLs", response payload format).
+    /// Reads an answer as the service does (AWS Lambda Developer Guide, "Invoking Lambda function
+    /// URLs", response payload format).
     pub(crate) fn read(payload: &[u8]) -> Self {
         let answer: Value = serde_json::from_slice(payload).unwrap();
         let headers = answer["headers"].as_object().unwrap().iter();

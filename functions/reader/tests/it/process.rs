@@ -31,8 +31,14 @@ async fn serve_runtime_api(events: Vec<Value>, answers: mpsc::UnboundedSender<Ve
                 return std::future::pending().await;
             };
             let mut headers = HeaderMap::new();
-            headers.insert("lambda-runtime-aws-request-id", "a-request".parse().unwrap());
-            headers.insert("lambda-runtime-deadline-ms", "9999999999999".parse().unwrap());
+            headers.insert(
+                "lambda-runtime-aws-request-id",
+                "a-request".parse().unwrap(),
+            );
+            headers.insert(
+                "lambda-runtime-deadline-ms",
+                "9999999999999".parse().unwrap(),
+            );
             (headers, event.to_string())
         }
     });
@@ -49,7 +55,10 @@ async fn serve_runtime_api(events: Vec<Value>, answers: mpsc::UnboundedSender<Ve
 
 fn function(api: &str, variables: &[(&str, &str)]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reader"));
-    command.env_clear().kill_on_drop(true).envs(variables.iter().copied());
+    command
+        .env_clear()
+        .kill_on_drop(true)
+        .envs(variables.iter().copied());
     command
         .env("AWS_LAMBDA_RUNTIME_API", api)
         .env("AWS_LAMBDA_FUNCTION_NAME", "reader")
@@ -96,7 +105,11 @@ async fn answers(events: Vec<Value>, variables: &[(&str, &str)]) -> (Vec<Answer>
     for _ in 0..count {
         answers.push(Answer::read(&receiver.recv().await.unwrap()));
     }
-    let asked = s3.requests().into_iter().skip(before).map(|request| request.call);
+    let asked = s3
+        .requests()
+        .into_iter()
+        .skip(before)
+        .map(|request| request.call);
     (answers, asked.collect(), s3)
 }
 
@@ -104,7 +117,10 @@ async fn answers(events: Vec<Value>, variables: &[(&str, &str)]) -> (Vec<Answer>
 async fn warm_pointer_is_only_revalidated() {
     let event = recorded("url-not-modified");
     let (answers, asked, s3) = answers(vec![event.clone(), event], &[]).await;
-    assert!(answers.iter().all(|answer| answer.status == 304), "{answers:?}");
+    assert!(
+        answers.iter().all(|answer| answer.status == 304),
+        "{answers:?}"
+    );
     // A 304 needs the pointer only, each time under the condition of the last one.
     assert_eq!(asked, [S3Call::Get, S3Call::Get]);
     let requests = s3.requests();
@@ -119,7 +135,10 @@ async fn large_bodies_are_redirected_to_presigned_or_public_urls() {
     for (variables, parts) in [
         (&[("INLINE_MAX", "1000")][..], presigned),
         (
-            &[("INLINE_MAX", "1000"), ("PUBLIC_URL", "https://cdn.example/m/")],
+            &[
+                ("INLINE_MAX", "1000"),
+                ("PUBLIC_URL", "https://cdn.example/m/"),
+            ],
             "https://cdn.example/m/all/sha256/",
         ),
     ] {
@@ -167,8 +186,13 @@ async fn system_certificates_are_not_read_before_s3_is_asked() {
         ("AWS_REGION", "us-east-1"),
         ("SSL_CERT_FILE", "/nonexistent"),
     ];
-    let mut running = function(&api, &variables).stderr(Stdio::piped()).spawn().unwrap();
-    let answer = timeout(Duration::from_secs(30), receiver.recv()).await.unwrap();
+    let mut running = function(&api, &variables)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let answer = timeout(Duration::from_secs(30), receiver.recv())
+        .await
+        .unwrap();
     assert_eq!(Answer::read(&answer.unwrap()).status, 200);
     running.start_kill().unwrap();
     let log = running.wait_with_output().await.unwrap().stderr;
@@ -178,6 +202,10 @@ async fn system_certificates_are_not_read_before_s3_is_asked() {
 
 #[tokio::test]
 async fn unusable_own_certificates_end_the_function_at_once() {
-    let log = log_of_failure(&[("STORE", "s3://bucket"), ("AWS_CA_BUNDLE", "/nonexistent/ca.pem")]).await;
+    let log = log_of_failure(&[
+        ("STORE", "s3://bucket"),
+        ("AWS_CA_BUNDLE", "/nonexistent/ca.pem"),
+    ])
+    .await;
     assert!(log.contains("/nonexistent/ca.pem"), "{log}");
 }

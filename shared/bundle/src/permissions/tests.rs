@@ -16,24 +16,31 @@ fn with_rules(rules: &Value, cluster_rules: &Value) -> Value {
     json!({"spec": {"install": {"spec": {"permissions": entry(rules), "clusterPermissions": entry(cluster_rules)}}}})
 }
 
-/// Returns the permissions of rules with `|` between: verbs, groups, resources and names, each with commas between, then `all` or `own`
-/// for the namespaces. `-` stands for the core of Kubernetes, and for any name.
+/// Returns the permissions of rules with `|` between: verbs, groups, resources and names, each with
+/// commas between, then `all` or `own` for the namespaces. `-` stands for the core of Kubernetes,
+/// and for any name.
 fn permissions(rules: &str) -> Permissions {
     let rule = |text: &str| {
         let mut lists = text
             .split(' ')
             .map(|list| list.split(',').map(|word| word.trim_matches('-')));
-        let [verbs, groups, resources, names] = [(); 4].map(|()| lists.next().unwrap().collect::<Value>());
+        let [verbs, groups, resources, names] =
+            [(); 4].map(|()| lists.next().unwrap().collect::<Value>());
         json!({"verbs": verbs, "apiGroups": groups, "resources": resources, "resourceNames": names})
     };
     let rules_of = |place: &str| -> Value {
         let rules = rules.split('|').filter_map(|text| text.strip_suffix(place));
         rules.map(rule).collect()
     };
-    read(&document(with_rules(&rules_of(" own"), &rules_of(" all"))).root(), &[]).unwrap()
+    read(
+        &document(with_rules(&rules_of(" own"), &rules_of(" all"))).root(),
+        &[],
+    )
+    .unwrap()
 }
 
-/// Rules before and after, and what is gained: of each rule one list alone decides, as the authorizer of Kubernetes evaluates it.
+/// Rules before and after, and what is gained: of each rule one list alone decides, as the
+/// authorizer of Kubernetes evaluates it.
 const GAINED: &str = "\
 get apps pods - own -> get apps pods - own =>
 get apps pods - own -> list apps pods - own => list pods of apps own
@@ -63,8 +70,11 @@ fn gained_is_what_no_rule_before_allows() {
     for row in GAINED.lines() {
         let (rules, expected) = row.split_once(" =>").unwrap();
         let (old, new) = rules.split_once(" -> ").unwrap();
-        let found = Vec::from_iter(sentences(&gained(&permissions(old), &permissions(new)))).join(", ");
-        let found = found.replace("a may ", "").replace("in all namespaces", "all");
+        let found =
+            Vec::from_iter(sentences(&gained(&permissions(old), &permissions(new)))).join(", ");
+        let found = found
+            .replace("a may ", "")
+            .replace("in all namespaces", "all");
         let found = found.replace("in the namespaces that it watches", "own");
         assert_eq!(found, expected.trim(), "{row}");
     }
@@ -72,7 +82,9 @@ fn gained_is_what_no_rule_before_allows() {
 
 #[test]
 fn sentence_names_verbs_targets_and_place() {
-    let all = ["create", "delete", "get", "list", "patch", "update", "watch"];
+    let all = [
+        "create", "delete", "get", "list", "patch", "update", "watch",
+    ];
     let rules = json!([
         {"verbs": ["get", "list", "watch"], "apiGroups": [""], "resources": ["secrets"]},
         {"verbs": all, "apiGroups": ["apps"], "resources": ["deployments", "daemonsets"]},
@@ -100,7 +112,11 @@ fn sentence_names_verbs_targets_and_place() {
         document(role),
     ];
     let operator = document(with_rules(&json!([]), &rules));
-    let permissions = read(&operator.root(), &manifests.each_ref().map(BundleDocument::root)).unwrap();
+    let permissions = read(
+        &operator.root(),
+        &manifests.each_ref().map(BundleDocument::root),
+    )
+    .unwrap();
     let found: Vec<String> = sentences(&permissions).into_iter().collect();
     assert_eq!(
         found,

@@ -1,23 +1,32 @@
 //! Compositions of several catalogs.
 
-use crate::support::{MemoryCatalog, api, bundle, compose, package, requirement, summary, with_property};
+use crate::support::{
+    MemoryCatalog, api, bundle, compose, package, requirement, summary, with_property,
+};
 
 fn db() -> String {
-    package("db", "stable: 1.0.0 1.1.0<1.0.0 1.2.0<1.1.0; beta: 1.2.0 2.0.0<1.2.0")
+    package(
+        "db",
+        "stable: 1.0.0 1.1.0<1.0.0 1.2.0<1.1.0; beta: 1.2.0 2.0.0<1.2.0",
+    )
 }
 
 fn web(version: &str) -> String {
     package("web", &format!("alpha: {version}"))
 }
 
-/// Composes `one` (db, web 1.0.0), `two` (web 2.0.0, zoo), of these as many as there are inputs, and additions. Returns each package
-/// with its input or its channels, or the error.
+/// Composes `one` (db, web 1.0.0), `two` (web 2.0.0, zoo), of these as many as there are inputs,
+/// and additions. Returns each package with its input or its channels, or the error.
 fn composed(yaml: &str, additions: &[(&str, &str)]) -> String {
     let one = MemoryCatalog::new(&[("db", &db()), ("web", &web("1.0.0"))]);
     let two = MemoryCatalog::new(&[("web", &web("2.0.0")), ("zoo", &package("zoo", "c: 1.0.0"))]);
     let mut catalogs = vec![one, two];
     catalogs.truncate(yaml.matches("catalog: ").count());
-    catalogs.extend(additions.iter().map(|addition| MemoryCatalog::new(&[*addition])));
+    catalogs.extend(
+        additions
+            .iter()
+            .map(|addition| MemoryCatalog::new(&[*addition])),
+    );
     let composed = match compose(yaml, &mut catalogs) {
         Ok(composed) => composed,
         Err(error) => return model::text::chain(&error),
@@ -65,7 +74,11 @@ fn compose_takes_shards_or_lines_or_says_what_to_change() {
     for row in COMPOSITIONS.lines() {
         let (case, expected) = row.split_once(" => ").unwrap();
         let (_, yaml) = case.split_once(" / ").unwrap();
-        assert_eq!(composed(&yaml.replace(" // ", "\n"), &[]), expected, "{row}");
+        assert_eq!(
+            composed(&yaml.replace(" // ", "\n"), &[]),
+            expected,
+            "{row}"
+        );
     }
 }
 
@@ -100,7 +113,8 @@ fn compose_missing_requirement_is_a_notice() {
         } else {
             ", which no package of the result provides"
         };
-        let expected = (!missing.is_empty()).then(|| format!("package user: user.v1.0.0 requires {missing}{end}"));
+        let expected = (!missing.is_empty())
+            .then(|| format!("package user: user.v1.0.0 requires {missing}{end}"));
         assert_eq!(notices("warn"), Vec::from_iter(expected), "{row}");
         assert!(notices("ignore").is_empty());
     }
@@ -108,12 +122,14 @@ fn compose_missing_requirement_is_a_notice() {
 
 #[test]
 fn compose_requirement_of_several_bundles_is_one_notice() {
-    let required =
-        r#""properties":[{"type":"olm.package.required","value":{"packageName":"need","versionRange":"1.x"}},"#;
+    let required = r#""properties":[{"type":"olm.package.required","value":{"packageName":"need","versionRange":"1.x"}},"#;
     let versions = ["1.0.0", "1.1.0", "1.2.0"];
-    for (count, bundles) in [(2, "another bundle require"), (3, "2 other bundles require")] {
-        let user =
-            package("user", &format!("c: {}", versions[..count].join(" "))).replace(r#""properties":["#, required);
+    for (count, bundles) in [
+        (2, "another bundle require"),
+        (3, "2 other bundles require"),
+    ] {
+        let user = package("user", &format!("c: {}", versions[..count].join(" ")))
+            .replace(r#""properties":["#, required);
         let composed = compose(ONE, &mut [MemoryCatalog::new(&[("user", &user)])]).unwrap();
         let expected = format!(
             "package user: user.v1.0.0 and {bundles} package need 1.x, which no package of the result provides"
@@ -122,7 +138,8 @@ fn compose_requirement_of_several_bundles_is_one_notice() {
     }
 }
 
-/// Selection, what is removed of package `db`, and the decisions. Each bundle is explained once, and as it is written.
+/// Selection, what is removed of package `db`, and the decisions. Each bundle is explained once,
+/// and as it is written.
 const REMOVED: [(&str, &str, &[&str]); 3] = [
     (
         "{full: true}",
@@ -145,21 +162,26 @@ const REMOVED: [(&str, &str, &[&str]); 3] = [
     (
         "{full: true}",
         "bundles: [db.v1.2.0]",
-        &["true  the whole package of one", "false db.v1.2.0 in remove"],
+        &[
+            "true  the whole package of one",
+            "false db.v1.2.0 in remove",
+        ],
     ),
 ];
 
 #[test]
 fn remove_is_explained_as_it_is_written() {
     for (select, remove, expected) in REMOVED {
-        let yaml = format!("inputs: [{{catalog: one, select: {select}}}]\nremove: [{{package: db, {remove}}}]");
+        let yaml = format!(
+            "inputs: [{{catalog: one, select: {select}}}]\nremove: [{{package: db, {remove}}}]"
+        );
         let composed = compose(&yaml, &mut [MemoryCatalog::new(&[("db", &db())])]).unwrap();
         assert_eq!(composed.decisions(), expected, "{yaml}");
     }
 }
 
-/// Additions to packages of `one`, and the packages of the result or the error. A folder that extends a package has no
-/// `olm.package`.
+/// Additions to packages of `one`, and the packages of the result or the error. A folder that
+/// extends a package has no `olm.package`.
 const ADDITIONS: &str = "\
 db entries 1.3.0<1.2.0 => db beta: 1.2.0 2.0.0; *stable: 1.0.0 1.1.0 1.2.0 1.3.0 | web=0
 new package 1.0.0 => db=0 | new *stable: 1.0.0 | web=0
@@ -188,7 +210,10 @@ fn add_merges_bundles_and_entries_and_replaces_only_if_allowed() {
             "bundle" => bundle(name, versions),
             _ => bundle(name, versions).replace("r.example", "other.example"),
         };
-        let yaml = format!("{ONE}add: [{{source: 'dir:more', replace: {}}}]", added != what);
+        let yaml = format!(
+            "{ONE}add: [{{source: 'dir:more', replace: {}}}]",
+            added != what
+        );
         assert_eq!(composed(&yaml, &[(name, &lines)]), expected, "{row}");
     }
 }
@@ -204,6 +229,9 @@ fn global_documents_are_kept_once() {
             MemoryCatalog::new(&[("", globals[1]), ("web", &web("1.0.0"))]),
         ];
         let composed = compose("inputs: [{catalog: a}, {catalog: b}]", &mut catalogs).unwrap();
-        assert_eq!((&*composed.packages[""], composed.shards.len()), (expected, shards));
+        assert_eq!(
+            (&*composed.packages[""], composed.shards.len()),
+            (expected, shards)
+        );
     }
 }

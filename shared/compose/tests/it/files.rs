@@ -39,7 +39,11 @@ mirror:
     let ComposeFile::ImageSet(image_set) = ComposeFile::parse(&text).unwrap() else {
         panic!("an image set")
     };
-    let names: Vec<&str> = image_set.entries.iter().map(|(name, _)| name.as_str()).collect();
+    let names: Vec<&str> = image_set
+        .entries
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .collect();
     let names = names.join(", ");
     assert_eq!(
         names,
@@ -55,8 +59,14 @@ mirror:
     assert_eq!(source, Some("oci:/var/lib/catalogs/Certified_index"));
     for (name, expected) in [
         (Some("mine-full"), "mine-full".to_owned()),
-        (None, format!("the file has several entries: choose one of {names}")),
-        (Some("x"), format!("the file has no entry x: choose one of {names}")),
+        (
+            None,
+            format!("the file has several entries: choose one of {names}"),
+        ),
+        (
+            Some("x"),
+            format!("the file has no entry x: choose one of {names}"),
+        ),
     ] {
         let chosen = image_set.clone().entry(name);
         let chosen = chosen.map_or_else(|error| error.to_string(), |(name, _)| name.to_string());
@@ -70,9 +80,13 @@ fn filter_configuration_is_a_selection_of_its_packages() {
 - name: foo
 - {name: bar, defaultChannel: one, channels: [{name: one, versionRange: '>=1.0.0 <2.0.0'}]}
 ";
-    let head = "apiVersion: olm.operatorframework.io/filter/mirror/v1alpha1\nkind: FilterConfiguration\n";
+    let head =
+        "apiVersion: olm.operatorframework.io/filter/mirror/v1alpha1\nkind: FilterConfiguration\n";
     let filter = ComposeFile::parse(&(head.to_owned() + packages)).unwrap();
-    assert_eq!(filter, ComposeFile::Filter(serde_saphyr::from_str(packages).unwrap()));
+    assert_eq!(
+        filter,
+        ComposeFile::Filter(serde_saphyr::from_str(packages).unwrap())
+    );
 }
 
 #[test]

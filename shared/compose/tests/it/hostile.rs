@@ -10,7 +10,8 @@ use crate::support::{MemoryCatalog, compose_within, package, required, with_prop
 const REQUIRED: &str = "olm.package.required";
 
 const HEADS: &str = "inputs: [{catalog: one, select: {}}]";
-const INCLUDE: &str = "inputs: [{catalog: one, select: {packages: [{name: a}]}}]\ndependencies: include";
+const INCLUDE: &str =
+    "inputs: [{catalog: one, select: {packages: [{name: a}]}}]\ndependencies: include";
 
 /// Package of a number of bundles, all of them in one chain in each of `channels`.
 fn chain(name: &str, bundles: usize, channels: usize) -> String {
@@ -30,12 +31,18 @@ fn requiring(values: impl Iterator<Item = String>) -> String {
 /// A range of many alternatives, which no version of a large package meets.
 fn large_range(size: usize) -> [String; 2] {
     let range = vec![">9.0.0"; size].join(" || ");
-    [requiring(std::iter::once(required("b", &range))), chain("b", size, 1)]
+    [
+        requiring(std::iter::once(required("b", &range))),
+        chain("b", size, 1),
+    ]
 }
 
-/// Many ranges, each of which one bundle of a package with several channels meets, the highest first.
+/// Many ranges, each of which one bundle of a package with several channels meets, the highest
+/// first.
 fn many_ranges(size: usize) -> [String; 2] {
-    let ranges = (0..size).rev().map(|at| required("b", &format!("1.0.{at}")));
+    let ranges = (0..size)
+        .rev()
+        .map(|at| required("b", &format!("1.0.{at}")));
     [requiring(ranges), chain("b", size, 10)]
 }
 
@@ -63,8 +70,16 @@ fn requirements_cost_no_more_than_they_have_bytes(
     let budget = Budget::default();
     compose_within(yaml, &mut catalogs, &budget).unwrap();
     let bytes = (a.len() + b.len()) as u64;
-    assert!(budget.used() < bytes / 4, "{} steps for {bytes} bytes", budget.used());
-    assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", begin.elapsed());
+    assert!(
+        budget.used() < bytes / 4,
+        "{} steps for {bytes} bytes",
+        budget.used()
+    );
+    assert!(
+        begin.elapsed() < Duration::from_secs(60),
+        "{:?}",
+        begin.elapsed()
+    );
 }
 
 #[test]
@@ -78,13 +93,18 @@ fn compose_beyond_its_budget_ends_with_the_limit_and_the_package() {
     compose(&budget).unwrap();
     compose(&Budget::new(budget.used(), MemoryPool::default())).unwrap();
     let less = budget.used() - 1;
-    let error = compose(&Budget::new(less, MemoryPool::default())).err().unwrap();
+    let error = compose(&Budget::new(less, MemoryPool::default()))
+        .err()
+        .unwrap();
     let expected = format!("the work on the composition exceeds the limit steps of {less}");
     assert_eq!(error.to_string(), expected);
     let stopped = Budget::default();
     stopped.stop();
     let error = compose(&stopped).err().unwrap().to_string();
-    assert!(error.ends_with("the result is not wanted any more"), "{error}");
+    assert!(
+        error.ends_with("the result is not wanted any more"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -92,18 +112,32 @@ fn notices_cut_foreign_text_and_count_beyond_a_thousand() {
     let long = required("b", &"x".repeat(600_000));
     let others = (1..1200).map(|at| required(&format!("b{at}"), "1.x"));
     let a = requiring(std::iter::once(long).chain(others));
-    let composed = compose_within(HEADS, &mut [MemoryCatalog::new(&[("a", &a)])], &Budget::default()).unwrap();
+    let composed = compose_within(
+        HEADS,
+        &mut [MemoryCatalog::new(&[("a", &a)])],
+        &Budget::default(),
+    )
+    .unwrap();
     let explanation = composed.explanation;
-    assert_eq!((explanation.notices.len(), explanation.more_notices), (1000, 200));
+    assert_eq!(
+        (explanation.notices.len(), explanation.more_notices),
+        (1000, 200)
+    );
     let cut = format!(
         "package a: a.v1.0.0 requires package b {}..., which no package of the result provides",
         "x".repeat(290)
     );
     assert!(explanation.notices.contains(&cut));
-    assert!(explanation.notices.iter().all(|notice| notice.len() <= cut.len()));
+    assert!(
+        explanation
+            .notices
+            .iter()
+            .all(|notice| notice.len() <= cut.len())
+    );
 }
 
-/// Inputs that exceed a limit by a number of bytes, and the error. Each is accepted with one byte less.
+/// Inputs that exceed a limit by a number of bytes, and the error. Each is accepted with one byte
+/// less.
 #[rstest]
 #[case::requirement(
     HEADS,
@@ -139,6 +173,9 @@ fn input_beyond_its_limit_is_refused(
             .map(|(name, lines)| MemoryCatalog::new(&[(name, &lines)]))
             .collect();
         let composed = compose_within(yaml, &mut catalogs, &Budget::default());
-        assert_eq!(composed.err().map(|error| error.to_string()).as_deref(), expected);
+        assert_eq!(
+            composed.err().map(|error| error.to_string()).as_deref(),
+            expected
+        );
     }
 }

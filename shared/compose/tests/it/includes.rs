@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use olm::{Severity, ShardValidator};
 use proptest::{collection::vec, prelude::*};
 
-use crate::support::{ComposedCatalog, MemoryCatalog, api, compose, package, required, requirement, with_property};
+use crate::support::{
+    ComposedCatalog, MemoryCatalog, api, compose, package, required, requirement, with_property,
+};
 
 /// A package with one bundle that has a requirement.
 fn user(name: &str, required: &str) -> String {
@@ -38,8 +40,9 @@ fn errors(name: &str, lines: &str) -> Vec<String> {
 
 const USER: &str = "inputs: [{catalog: a, select: {packages: [{name: user}]}}]";
 
-/// Requirement of a package `user` beside packages `more` and `need`, the selection, the packages that are read, and those of the
-/// result. Without a selection only `user` is selected. `MISSING` stands for the notice about what follows.
+/// Requirement of a package `user` beside packages `more` and `need`, the selection, the packages
+/// that are read, and those of the result. Without a selection only `user` is selected. `MISSING`
+/// stands for the notice about what follows.
 const INCLUDED: &str = "\
 {} => user => user *c: 1.0.0
 need >=1.0.0 <2.0.0 => user need need => need *stable: 1.1.0 | user *c: 1.0.0
@@ -71,20 +74,33 @@ fn include_takes_the_highest_bundle_that_fits_or_notices_that_none_does() {
         let composed = include(&select.replace(" // ", "\n"), &mut catalogs);
         let expected = match expected.split_once("MISSING ") {
             Some((result, missing)) => {
-                format!("{result}package user: user.v1.0.0 requires {missing}, which no package of the result provides")
+                format!(
+                    "{result}package user: user.v1.0.0 requires {missing}, which no package of the result provides"
+                )
             }
             None => expected.to_owned(),
         };
-        assert_eq!(composed.text(&composed.explanation.notices), expected, "{row}");
+        assert_eq!(
+            composed.text(&composed.explanation.notices),
+            expected,
+            "{row}"
+        );
         assert_eq!(catalogs[0].reads.join(" "), reads, "{row}");
     }
 }
 
 #[test]
 fn include_follows_requirements_around_a_cycle_and_explains_them() {
-    let packages = [("user", "need-b 1.x"), ("need-b", "need-c 1.x"), ("need-c", "user 1.x")];
+    let packages = [
+        ("user", "need-b 1.x"),
+        ("need-b", "need-c 1.x"),
+        ("need-c", "user 1.x"),
+    ];
     let packages = packages.map(|(name, required)| (name, user(name, required)));
-    let packages: Vec<(&str, &str)> = packages.iter().map(|(name, lines)| (*name, lines.as_str())).collect();
+    let packages: Vec<(&str, &str)> = packages
+        .iter()
+        .map(|(name, lines)| (*name, lines.as_str()))
+        .collect();
     let composed = include(USER, &mut [MemoryCatalog::new(&packages)]);
     assert_eq!(
         composed.text(&[]),
@@ -103,7 +119,10 @@ fn include_follows_requirements_around_a_cycle_and_explains_them() {
 #[test]
 fn include_takes_the_first_input_that_has_it() {
     let (first, second) = (package("need", "c: 1.5.0"), package("need", "c: 3.0.0"));
-    for (required, expected) in [("need >=1.0.0", "need *c: 1.5.0"), ("need >=2.0.0", "need *c: 3.0.0")] {
+    for (required, expected) in [
+        ("need >=1.0.0", "need *c: 1.5.0"),
+        ("need >=2.0.0", "need *c: 3.0.0"),
+    ] {
         let user = user("user", required);
         let mut catalogs = [
             MemoryCatalog::new(&[("need", &first), ("user", &user)]),
@@ -119,7 +138,12 @@ fn include_takes_the_first_input_that_has_it() {
 fn include_of_bundles_that_nothing_connects_takes_the_whole_package() {
     let (one, two) = (user("user", "need 1.0.0"), user("two", "need 2.0.0"));
     // The whole package has a bundle with a requirement of its own.
-    let need = with_property(&need(), "1.1.0", "olm.package.required", &required("more", "1.x"));
+    let need = with_property(
+        &need(),
+        "1.1.0",
+        "olm.package.required",
+        &required("more", "1.x"),
+    );
     let packages = [
         ("more", &*package("more", "c: 1.0.0")),
         ("need", &need),
@@ -133,11 +157,19 @@ fn include_of_bundles_that_nothing_connects_takes_the_whole_package() {
         "more *c: 1.0.0 | need old: 0.9.0 1.0.0; *stable: 1.0.0 1.1.0 2.0.0 | two *c: 1.0.0 | user *c: 1.0.0"
     );
     let decisions = composed.decisions().join("\n");
-    assert_eq!(decisions.matches("true  included: ").count(), 1, "{decisions}");
-    assert!(decisions.contains("the whole package, because"), "{decisions}");
+    assert_eq!(
+        decisions.matches("true  included: ").count(),
+        1,
+        "{decisions}"
+    );
+    assert!(
+        decisions.contains("the whole package, because"),
+        "{decisions}"
+    );
 }
 
-/// Versions of each package, how many of them are also in a second channel, and for some bundles a requirement.
+/// Versions of each package, how many of them are also in a second channel, and for some bundles a
+/// requirement.
 type RandomPackage = (usize, usize, Vec<(usize, usize, usize, bool)>);
 
 fn random_packages() -> impl Strategy<Value = Vec<RandomPackage>> {
@@ -157,10 +189,20 @@ fn random_lines(at: usize, (versions, fast, requirements): &RandomPackage) -> St
     if !fast.is_empty() {
         channels += &format!("; fast: {}", fast.join(" "));
     }
-    let api = |at: usize, version: usize| format!(r#"{{"group":"g","kind":"P{at}","version":"v{}"}}"#, version % 2);
+    let api = |at: usize, version: usize| {
+        format!(
+            r#"{{"group":"g","kind":"P{at}","version":"v{}"}}"#,
+            version % 2
+        )
+    };
     let mut lines = package(&name, &channels);
     for version in 0..*versions {
-        lines = with_property(&lines, &format!("1.{version}.0"), "olm.gvk", &api(at, version));
+        lines = with_property(
+            &lines,
+            &format!("1.{version}.0"),
+            "olm.gvk",
+            &api(at, version),
+        );
     }
     for (bundle, of, version, is_api) in requirements {
         let package = || required(&format!("p{of}"), &format!("1.{version}.0"));

@@ -23,7 +23,10 @@ fn lines(name: &str, channels: &BTreeMap<String, Graph>) -> String {
                 0 => replaced,
                 _ => at.saturating_sub(1),
             });
-            let replaces = replaces.iter().filter(|replaced| **replaced != at).map(version);
+            let replaces = replaces
+                .iter()
+                .filter(|replaced| **replaced != at)
+                .map(version);
             let skips = skips.iter().map(|skipped| format!("-{}", version(skipped)));
             let updates: Vec<String> = replaces.chain(skips).collect();
             format!("{}<{}", version(&at), updates.join(","))
@@ -44,8 +47,10 @@ fn channels() -> impl Strategy<Value = BTreeMap<String, Graph>> {
 }
 
 fn selections() -> impl Strategy<Value = String> {
-    let bound =
-        |name| option::of(0..8_u32).prop_map(move |minor| field(minor, |minor| format!(", {name}: 1.{minor}.0")));
+    let bound = |name| {
+        option::of(0..8_u32)
+            .prop_map(move |minor| field(minor, |minor| format!(", {name}: 1.{minor}.0")))
+    };
     let versions = prop_oneof![
         Just(", full: true".to_owned()),
         (bound("minVersion"), bound("maxVersion")).prop_map(|(min, max)| min + &max),
@@ -73,7 +78,13 @@ fn reached(channel: &Channel) -> BTreeSet<&String> {
         if let Some((name, entry)) = channel.entries.get_key_value(name)
             && reached.insert(name)
         {
-            open.extend(entry.replaces.iter().chain(&entry.skips).map(String::as_str));
+            open.extend(
+                entry
+                    .replaces
+                    .iter()
+                    .chain(&entry.skips)
+                    .map(String::as_str),
+            );
         }
     }
     assert_eq!(heads.len(), 1);

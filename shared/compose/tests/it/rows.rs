@@ -30,9 +30,11 @@ fn selection_takes_the_promised_bundles_or_says_what_to_change() {
     }
 }
 
-/// Case, the entries of channel `c` of package `p`, the rule, and what the channel has then with the notice, or the error.
+/// Case, the entries of channel `c` of package `p`, the rule, and what the channel has then with
+/// the notice, or the error.
 ///
-/// - Versions are written as people do for oc-mirror v2: parts may be missing, and a pre-release is only in a range that names one.
+/// - Versions are written as people do for oc-mirror v2: parts may be missing, and a pre-release is
+///   only in a range that names one.
 /// - Entries outside of the range that lie between two inside are taken along.
 /// - What breaks a channel is refused.
 const VERSIONS: &str = "\
@@ -70,12 +72,20 @@ fn selection_of_versions_takes_what_oc_mirror_takes_or_says_what_breaks() {
         let [_, entries, rule] = case.split(" / ").collect::<Vec<_>>()[..] else {
             panic!("{row}")
         };
-        let entries = entries.replace("OP", "2.10.0 2.11.0<2.10.0 2.11.1<2.11.0 2.12.0-rc.1<2.11.1");
+        let entries = entries.replace(
+            "OP",
+            "2.10.0 2.11.0<2.10.0 2.11.1<2.11.0 2.12.0-rc.1<2.11.1",
+        );
         let lines = package("p", &format!("c: {entries}"));
-        let taken = select(&format!("packages: [{{name: p, {rule}}}]"), &[("p", &lines)]);
+        let taken = select(
+            &format!("packages: [{{name: p, {rule}}}]"),
+            &[("p", &lines)],
+        );
         let taken = taken.map(|composed| {
             let channels = summary("p", &composed.packages["p"]);
-            [&[channels], &composed.explanation.notices[..]].concat().join("; ")
+            [&[channels], &composed.explanation.notices[..]]
+                .concat()
+                .join("; ")
         });
         let taken = taken
             .unwrap_or_else(|error| error)
@@ -94,7 +104,9 @@ fn apply_keeps_a_list_of_deprecations_that_is_null() {
 #[test]
 fn apply_keeps_unchanged_lines_and_drops_what_names_gone_bundles() {
     let other = |name: &str, field: &str| {
-        format!("{{\"name\":\"{name}\",\"n\":12345678901234567890,\"package\":\"db\",{field}\"schema\":\"x.y\"}}\n")
+        format!(
+            "{{\"name\":\"{name}\",\"n\":12345678901234567890,\"package\":\"db\",{field}\"schema\":\"x.y\"}}\n"
+        )
     };
     let deprecations = r#"{"entries":[{"message":"m1","reference":{"name":"db.v1.0.0","schema":"olm.bundle"}},{"message":"m2","reference":{"name":"db.v1.2.0","schema":"olm.bundle"}},{"message":"m3","reference":{"name":"old","schema":"olm.channel"}},{"message":"m4","reference":{"schema":"olm.package"}}],"package":"db","schema":"olm.deprecations"}"#;
     let lines = [
@@ -147,11 +159,14 @@ fn apply_unreadable_document_is_refused_unless_whole() {
         error.starts_with("package p: the olm.channel \"c\" cannot be read: "),
         "{error}"
     );
-    assert_eq!(select("full: true", &[("p", lines)]).unwrap().shards["p"], 0);
+    assert_eq!(
+        select("full: true", &[("p", lines)]).unwrap().shards["p"],
+        0
+    );
 }
 
-/// A chain of 20,000 entries, one where each skips 20 others, and a cycle of 20,000. Twice the entries may take twice the
-/// time; quadratic work would take minutes.
+/// A chain of 20,000 entries, one where each skips 20 others, and a cycle of 20,000. Twice the
+/// entries may take twice the time; quadratic work would take minutes.
 #[test]
 fn apply_hostile_channel_takes_linear_time() {
     const ENTRIES: usize = 20_000;
@@ -166,8 +181,18 @@ fn apply_hostile_channel_takes_linear_time() {
     for (entry, valid) in entries.into_iter().zip([true, true, false]) {
         let entries: Vec<String> = (1..=ENTRIES).map(entry).collect();
         let lines = package("p", &format!("c: {}", entries.join(" ")));
-        assert!(select("packages: [{name: p, minVersion: 0.0.10000}]", &[("p", &lines)]).is_ok());
+        assert!(
+            select(
+                "packages: [{name: p, minVersion: 0.0.10000}]",
+                &[("p", &lines)]
+            )
+            .is_ok()
+        );
         assert_eq!(select("{}", &[("p", &lines)]).is_ok(), valid);
     }
-    assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", begin.elapsed());
+    assert!(
+        begin.elapsed() < Duration::from_secs(60),
+        "{:?}",
+        begin.elapsed()
+    );
 }

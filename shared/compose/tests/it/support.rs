@@ -4,22 +4,30 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Cursor;
 
 use catalog_mirror_compose::{
-    ComposeError, ComposedContent, Composition, DependencyRule, Explanation, PackageSource, ReadError, ReadSeek,
+    ComposeError, ComposedContent, Composition, DependencyRule, Explanation, PackageSource,
+    ReadError, ReadSeek,
 };
 use olm::PackageParser;
 use work::Budget;
 
-/// Returns the canonical lines of a package with these channels, such as `stable: 1.0.0 1.2.0<1.1.0,-1.0.0; fast: 1.0.0`. The first one is
-/// the default one. An entry is a version, what it replaces, and what it skips.
+/// Returns the canonical lines of a package with these channels, such as
+/// `stable: 1.0.0 1.2.0<1.1.0,-1.0.0; fast: 1.0.0`. The first one is the default one. An entry is a
+/// version, what it replaces, and what it skips.
 pub(crate) fn package(name: &str, channels: &str) -> String {
     let (default, _) = channels.split_once(':').unwrap();
-    let mut lines = format!(r#"{{"defaultChannel":"{default}","name":"{name}","schema":"olm.package"}}"#) + "\n";
+    let mut lines =
+        format!(r#"{{"defaultChannel":"{default}","name":"{name}","schema":"olm.package"}}"#)
+            + "\n";
     let mut versions = BTreeSet::new();
     for channel in channels.split("; ") {
         let (channel, entries) = channel.split_once(": ").unwrap();
-        let entries = entries.split(' ').map(|entry| entry_json(name, entry, &mut versions));
+        let entries = entries
+            .split(' ')
+            .map(|entry| entry_json(name, entry, &mut versions));
         let entries = entries.collect::<Vec<_>>().join(",");
-        lines += &format!(r#"{{"entries":[{entries}],"name":"{channel}","package":"{name}","schema":"olm.channel"}}"#);
+        lines += &format!(
+            r#"{{"entries":[{entries}],"name":"{channel}","package":"{name}","schema":"olm.channel"}}"#
+        );
         lines.push('\n');
     }
     lines.extend(versions.into_iter().map(|version| bundle(name, version)));
@@ -29,13 +37,18 @@ pub(crate) fn package(name: &str, channels: &str) -> String {
 fn entry_json<'a>(name: &str, entry: &'a str, versions: &mut BTreeSet<&'a str>) -> String {
     let (version, updates) = entry.split_once('<').unwrap_or((entry, ""));
     versions.insert(version);
-    let updates: Vec<&str> = updates.split(',').filter(|update| !update.is_empty()).collect();
+    let updates: Vec<&str> = updates
+        .split(',')
+        .filter(|update| !update.is_empty())
+        .collect();
     let mut json = format!(r#"{{"name":"{name}.v{version}""#);
     if let Some(replaced) = updates.iter().find(|update| !update.starts_with('-')) {
         json += &format!(r#","replaces":"{name}.v{replaced}""#);
     }
     let skips = updates.iter().filter_map(|update| update.strip_prefix('-'));
-    let skips: Vec<String> = skips.map(|version| format!(r#""{name}.v{version}""#)).collect();
+    let skips: Vec<String> = skips
+        .map(|version| format!(r#""{name}.v{version}""#))
+        .collect();
     if !skips.is_empty() {
         json += &format!(r#","skips":[{}]"#, skips.join(","));
     }
@@ -50,17 +63,24 @@ pub(crate) fn bundle(package: &str, version: &str) -> String {
 }
 
 /// Composes what a selection takes of a catalog. An error does not name the input.
-pub(crate) fn select(selection: &str, packages: &[(&str, &str)]) -> Result<ComposedCatalog, String> {
+pub(crate) fn select(
+    selection: &str,
+    packages: &[(&str, &str)],
+) -> Result<ComposedCatalog, String> {
     let yaml = format!("dependencies: ignore\ninputs:\n- catalog: one\n  select:\n    {selection}");
     let composed = compose(&yaml, &mut [MemoryCatalog::new(packages)]);
     composed.map_err(|error| error.to_string().replacen("input one: ", "", 1))
 }
 
-/// Returns the default channel and the versions of each channel, such as `*fast: 1.1.0 2.0.0; stable: 1.0.0`.
+/// Returns the default channel and the versions of each channel, such as
+/// `*fast: 1.1.0 2.0.0; stable: 1.0.0`.
 pub(crate) fn summary(name: &str, lines: &str) -> String {
     let package = PackageParser::parse(lines.as_bytes());
     assert!(package.unreadable.is_empty(), "{:?}", package.unreadable);
-    let in_channels = package.channels.values().flat_map(|channel| channel.entries.keys());
+    let in_channels = package
+        .channels
+        .values()
+        .flat_map(|channel| channel.entries.keys());
     let missing: Vec<_> = in_channels
         .filter(|entry| !package.bundles.contains_key(*entry))
         .collect();
@@ -69,7 +89,10 @@ pub(crate) fn summary(name: &str, lines: &str) -> String {
         let is_default = package.default_channel.as_ref() == Some(channel);
         let mark = if is_default { "*" } else { "" };
         let prefix = format!("{name}.v");
-        let entries = content.entries.keys().map(|entry| entry.replacen(&prefix, "", 1));
+        let entries = content
+            .entries
+            .keys()
+            .map(|entry| entry.replacen(&prefix, "", 1));
         format!("{mark}{channel}: {}", entries.collect::<Vec<_>>().join(" "))
     });
     channels.collect::<Vec<_>>().join("; ")
@@ -78,18 +101,21 @@ pub(crate) fn summary(name: &str, lines: &str) -> String {
 /// Adds a property to the bundle of a version.
 pub(crate) fn with_property(lines: &str, version: &str, kind: &str, value: &str) -> String {
     let name = format!(r#".v{version}","package":"#);
-    let lines = lines.split_inclusive('\n').map(|line| match line.contains(&name) {
-        true => line.replace(
-            r#""properties":["#,
-            &format!(r#""properties":[{{"type":"{kind}","value":{value}}},"#),
-        ),
-        false => line.to_owned(),
-    });
+    let lines = lines
+        .split_inclusive('\n')
+        .map(|line| match line.contains(&name) {
+            true => line.replace(
+                r#""properties":["#,
+                &format!(r#""properties":[{{"type":"{kind}","value":{value}}},"#),
+            ),
+            false => line.to_owned(),
+        });
     lines.collect()
 }
 
-/// Returns the type and the value of a property that requires an API, a package, or some of them: `API v1`, `need 1.x`,
-/// `any need 1.x | API v1`, `all API v1 | not need 1.x`. Another text is the value of a constraint.
+/// Returns the type and the value of a property that requires an API, a package, or some of them:
+/// `API v1`, `need 1.x`, `any need 1.x | API v1`, `all API v1 | not need 1.x`. Another text is the
+/// value of a constraint.
 pub(crate) fn requirement(text: &str) -> (&'static str, String) {
     match text.split_once(' ') {
         Some(("API", version)) => ("olm.gvk.required", api(version)),
@@ -175,7 +201,10 @@ impl ComposedCatalog {
     pub(crate) fn text(&self, more: &[String]) -> String {
         let packages = self.packages.iter();
         let packages = packages.map(|(name, lines)| format!("{name} {}", summary(name, lines)));
-        packages.chain(more.iter().cloned()).collect::<Vec<_>>().join(" | ")
+        packages
+            .chain(more.iter().cloned())
+            .collect::<Vec<_>>()
+            .join(" | ")
     }
 
     /// Returns the decisions, such as `true p.v1.0.0 head of c`.
@@ -188,7 +217,10 @@ impl ComposedCatalog {
 }
 
 /// Composes catalogs: inputs, then additions.
-pub(crate) fn compose(yaml: &str, catalogs: &mut [MemoryCatalog]) -> Result<ComposedCatalog, ComposeError> {
+pub(crate) fn compose(
+    yaml: &str,
+    catalogs: &mut [MemoryCatalog],
+) -> Result<ComposedCatalog, ComposeError> {
     compose_within(yaml, catalogs, &Budget::default())
 }
 
@@ -212,7 +244,11 @@ pub(crate) fn compose_within(
             }
             ComposedContent::Lines(lines) => std::io::read_to_string(lines)?,
         };
-        assert_eq!(packages.insert(name.to_owned(), lines), None, "{name} is written once");
+        assert_eq!(
+            packages.insert(name.to_owned(), lines),
+            None,
+            "{name} is written once"
+        );
         Ok(())
     };
     catalog_mirror_compose::compose(&composition, catalogs, &mut explanation, &mut keep, budget)?;

@@ -22,18 +22,28 @@ const POLL_MINUTES_MAX: u64 = 365 * 24 * 60;
 const ANNOTATION_PREFIX: &str = "catalog-mirror/";
 /// Limits of the catalog, as the mapping that `limits` is in `catalogs.yaml`.
 const LIMITS_ANNOTATION: &str = "catalog-mirror/limits";
-/// Treatment of content that violates the rules of OLM: `off`, `warn` or `refuse`, as `validate` in `catalogs.yaml`.
+/// Treatment of content that violates the rules of OLM: `off`, `warn` or `refuse`, as `validate` in
+/// `catalogs.yaml`.
 const VALIDATE_ANNOTATION: &str = "catalog-mirror/validate";
 
 /// Adds a manifest, or all items of a `List` of manifests.
 pub(crate) fn add(mut manifest: Value, place: &str, loader: &mut ConfigLoader) {
-    let field = |name: &str| manifest.get(name).and_then(Value::as_str).unwrap_or_default();
+    let field = |name: &str| {
+        manifest
+            .get(name)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
     let (version, kind) = (field("apiVersion"), field("kind"));
     if kind == "List" || kind == "ClusterCatalogList" {
         let Some(items) = manifest.get("items").and_then(Value::as_array) else {
-            return loader.problems.add(place, format!("the {kind} has no items"));
+            return loader
+                .problems
+                .add(place, format!("the {kind} has no items"));
         };
-        return items.iter().for_each(|item| add(item.clone(), place, loader));
+        return items
+            .iter()
+            .for_each(|item| add(item.clone(), place, loader));
     }
     if (version, kind) != (API_VERSION, "ClusterCatalog") {
         let problem = format!(
@@ -79,7 +89,8 @@ fn read(mut manifest: Section) -> Option<PlacedCatalog> {
     Some(placed)
 }
 
-/// Reads the annotations for this program. Those that are unknown are refused, since most are misspelt.
+/// Reads the annotations for this program. Those that are unknown are refused, since most are
+/// misspelt.
 fn read_annotations(mut annotations: Section) -> (Option<ValidationMode>, OwnLimits) {
     let validation = annotations.parsed(VALIDATE_ANNOTATION, str::parse);
     let mapping = |text: &str| {
@@ -90,15 +101,21 @@ fn read_annotations(mut annotations: Section) -> (Option<ValidationMode>, OwnLim
     let place = annotations.place_of(LIMITS_ANNOTATION);
     let limits = limits.and_then(|limits| Section::new(limits, place, &annotations.problems));
     let others = annotations.rest();
-    for name in others.keys().filter(|name| name.starts_with(ANNOTATION_PREFIX)) {
-        let problem = format!("unknown annotation {name}, known are {LIMITS_ANNOTATION} and {VALIDATE_ANNOTATION}");
+    for name in others
+        .keys()
+        .filter(|name| name.starts_with(ANNOTATION_PREFIX))
+    {
+        let problem = format!(
+            "unknown annotation {name}, known are {LIMITS_ANNOTATION} and {VALIDATE_ANNOTATION}"
+        );
         annotations.problem(problem);
     }
     let limits = limits.map(|mut limits| limits::read_own(&mut limits));
     (validation, limits.unwrap_or_default())
 }
 
-/// Reads `spec.source`: an image, and the time between two polls. The rules are those that the API server checks from the CRD.
+/// Reads `spec.source`: an image, and the time between two polls. The rules are those that the API
+/// server checks from the CRD.
 fn read_source(mut source: Section) -> Option<(Source, Option<Duration>)> {
     let kind: Option<String> = source.require("type").field("type");
     if let Some(kind) = kind.filter(|kind| kind != "Image") {
@@ -108,11 +125,17 @@ fn read_source(mut source: Section) -> Option<(Source, Option<Duration>)> {
     source.finish();
     let mut image = image?;
     let reference = image.require("ref").parsed("ref", registry_image);
-    let minutes = image.parsed("pollIntervalMinutes", |text| count(text, 1..=POLL_MINUTES_MAX));
-    let is_pinned = reference.as_ref().is_some_and(|source| source.pinned().is_some());
+    let minutes = image.parsed("pollIntervalMinutes", |text| {
+        count(text, 1..=POLL_MINUTES_MAX)
+    });
+    let is_pinned = reference
+        .as_ref()
+        .is_some_and(|source| source.pinned().is_some());
     if minutes.is_some() && is_pinned {
         let problem = "must not be set together with a digest, which never changes";
-        image.problems.add(image.place_of("pollIntervalMinutes"), problem);
+        image
+            .problems
+            .add(image.place_of("pollIntervalMinutes"), problem);
     }
     image.finish();
     Some((reference?, minutes.map(Duration::from_mins)))
@@ -140,7 +163,10 @@ mod tests {
     }
 
     fn annotated(annotation: &str) -> String {
-        manifest(&format!("annotations: {{{annotation}}}"), "ref: 'quay.io/a/b:v1'")
+        manifest(
+            &format!("annotations: {{{annotation}}}"),
+            "ref: 'quay.io/a/b:v1'",
+        )
     }
 
     #[test]
@@ -149,7 +175,10 @@ mod tests {
             ("", ValidationMode::Warn),
             ("catalog-mirror/validate: refuse", ValidationMode::Refuse),
         ] {
-            assert_eq!(load(&annotated(annotation)).unwrap().catalogs[0].validation, expected);
+            assert_eq!(
+                load(&annotated(annotation)).unwrap().catalogs[0].validation,
+                expected
+            );
         }
     }
 

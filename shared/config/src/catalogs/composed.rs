@@ -23,8 +23,13 @@ struct ImageSetFile {
     entry: Option<String>,
 }
 
-/// Reads the value of `compose`. An ImageSetConfiguration gives one catalog for each entry, unless `name` takes one.
-pub(crate) fn read(name: Option<CatalogName>, value: Value, section: &Section) -> Vec<(CatalogName, CatalogSource)> {
+/// Reads the value of `compose`. An ImageSetConfiguration gives one catalog for each entry, unless
+/// `name` takes one.
+pub(crate) fn read(
+    name: Option<CatalogName>,
+    value: Value,
+    section: &Section,
+) -> Vec<(CatalogName, CatalogSource)> {
     let (place, problems) = (section.place_of("compose"), &section.problems);
     if value.get("imageSet").is_some() {
         let file = deserialize(value, &place, problems);
@@ -42,14 +47,22 @@ pub(crate) fn read(name: Option<CatalogName>, value: Value, section: &Section) -
     source.map(|source| (name, source)).into_iter().collect()
 }
 
-fn source(name: &CatalogName, composition: Composition, folder: &Path) -> Result<CatalogSource, ComposedSourceError> {
+fn source(
+    name: &CatalogName,
+    composition: Composition,
+    folder: &Path,
+) -> Result<CatalogSource, ComposedSourceError> {
     let composed = ComposedSource::new(name, composition, folder)?;
     Ok(CatalogSource::Composed(Box::new(composed)))
 }
 
-fn image_set(name: Option<&CatalogName>, file: &ImageSetFile) -> Result<Vec<(CatalogName, CatalogSource)>, String> {
+fn image_set(
+    name: Option<&CatalogName>,
+    file: &ImageSetFile,
+) -> Result<Vec<(CatalogName, CatalogSource)>, String> {
     let path = file.image_set.display();
-    let text = fs::read_to_string(&file.image_set).map_err(|error| format!("{path} cannot be read: {error}"))?;
+    let text = fs::read_to_string(&file.image_set)
+        .map_err(|error| format!("{path} cannot be read: {error}"))?;
     let parsed = ComposeFile::parse(&text).map_err(|error| format!("{path}: {error}"))?;
     let ComposeFile::ImageSet(image_set) = parsed else {
         return Err(format!("{path} is not an ImageSetConfiguration"));
@@ -67,16 +80,20 @@ fn image_set(name: Option<&CatalogName>, file: &ImageSetFile) -> Result<Vec<(Cat
     let folder = file.image_set.parent().unwrap_or(Path::new(""));
     let entries = entries.into_iter().map(|(entry, composition)| {
         let name = name.cloned().unwrap_or(entry);
-        let source = source(&name, composition, folder).map_err(|error| format!("{path}: {name}: {error}"))?;
+        let source = source(&name, composition, folder)
+            .map_err(|error| format!("{path}: {name}: {error}"))?;
         Ok((name, source))
     });
     entries.collect()
 }
 
-/// Connects compositions with the catalogs of the configuration: an input that names the source of a catalog follows that
-/// catalog. Compositions that are made of each other are a problem.
+/// Connects compositions with the catalogs of the configuration: an input that names the source of
+/// a catalog follows that catalog. Compositions that are made of each other are a problem.
 pub(crate) fn connect(catalogs: &mut [PlacedCatalog], problems: &Problems) {
-    let known: Vec<Catalog> = catalogs.iter().map(|placed| placed.catalog.clone()).collect();
+    let known: Vec<Catalog> = catalogs
+        .iter()
+        .map(|placed| placed.catalog.clone())
+        .collect();
     for placed in catalogs.iter_mut() {
         if let CatalogSource::Composed(composed) = &mut placed.catalog.source {
             composed.share_sources(|reference| {
@@ -85,15 +102,20 @@ pub(crate) fn connect(catalogs: &mut [PlacedCatalog], problems: &Problems) {
             });
         }
     }
-    // Cycles are left without the catalogs that are made of no other one, and without those of which none is made.
+    // Cycles are left without the catalogs that are made of no other one, and without those of
+    // which none is made.
     let mut left: Vec<&Catalog> = catalogs.iter().map(|placed| &placed.catalog).collect();
     let mut before = usize::MAX;
     while left.len() < before {
         before = left.len();
         let names: BTreeSet<&CatalogName> = left.iter().map(|catalog| &catalog.name).collect();
-        let inputs: BTreeSet<&CatalogName> = left.iter().flat_map(|catalog| catalog.source.inputs()).collect();
+        let inputs: BTreeSet<&CatalogName> = left
+            .iter()
+            .flat_map(|catalog| catalog.source.inputs())
+            .collect();
         left.retain(|catalog| {
-            inputs.contains(&catalog.name) && catalog.source.inputs().any(|input| names.contains(input))
+            inputs.contains(&catalog.name)
+                && catalog.source.inputs().any(|input| names.contains(input))
         });
     }
     if !left.is_empty() {
@@ -137,7 +159,10 @@ name: a, compose: {inputs: [{catalog: a}]} => compositions are made of each othe
 ";
         let problems = load(text).unwrap_err().to_string();
         assert_eq!(problems.lines().count(), 2, "{problems}");
-        assert!(problems.ends_with("made of each other: a, b, c"), "{problems}");
+        assert!(
+            problems.ends_with("made of each other: a, b, c"),
+            "{problems}"
+        );
     }
 
     #[test]
@@ -157,12 +182,16 @@ name: a, compose: {inputs: [{catalog: a}]} => compositions are made of each othe
             InputPlace::Published { name, pin: None } => Some(name.as_str()),
             _ => None,
         });
-        assert_eq!(names.collect::<Vec<_>>(), [Some("hub"), None, Some("elsewhere")]);
+        assert_eq!(
+            names.collect::<Vec<_>>(),
+            [Some("hub"), None, Some("elsewhere")]
+        );
     }
 
     #[test]
     fn entries_of_an_image_set_are_catalogs_of_their_own() {
-        let folder = std::env::temp_dir().join(format!("catalog-mirror-image-set-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("catalog-mirror-image-set-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let file = folder.join("isc.yaml");
         let text = "kind: ImageSetConfiguration
@@ -180,12 +209,22 @@ mirror:
         let all = load("compose: {imageSet: 'FILE'}").unwrap();
         let names = all.catalogs.iter().map(|catalog| catalog.name.as_str());
         assert_eq!(names.collect::<Vec<_>>(), ["index-v4-18", "mine"]);
-        let error = load("name: team, compose: {imageSet: 'FILE'}").unwrap_err().to_string();
+        let error = load("name: team, compose: {imageSet: 'FILE'}")
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("choose one of index-v4-18, mine"), "{error}");
         let one = load("name: team, compose: {imageSet: 'FILE', entry: mine}").unwrap();
         assert_eq!(one.catalogs[0].name.as_str(), "team");
-        let layout = one.catalogs[0].source.pulled_sources().next().unwrap().to_string();
-        assert!(layout.starts_with(&format!("oci:{}/", folder.display())), "{layout}");
+        let layout = one.catalogs[0]
+            .source
+            .pulled_sources()
+            .next()
+            .unwrap()
+            .to_string();
+        assert!(
+            layout.starts_with(&format!("oci:{}/", folder.display())),
+            "{layout}"
+        );
         fs::remove_dir_all(&folder).unwrap();
     }
 }

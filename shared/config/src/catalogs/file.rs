@@ -40,15 +40,19 @@ impl PlacedCatalog {
 }
 
 impl ConfigLoader {
-    /// Adds a text of any number of documents: `catalogs.yaml` and `ClusterCatalog` manifests. `place` names it in problems.
+    /// Adds a text of any number of documents: `catalogs.yaml` and `ClusterCatalog` manifests.
+    /// `place` names it in problems.
     pub fn text(&mut self, place: &str, text: &str) {
         let documents = match serde_saphyr::from_multiple::<Value>(text) {
             Ok(documents) => documents,
             Err(error) => {
-                // The default message speaks to programmers, and names options that users do not have.
+                // The default message speaks to programmers, and names options that users do not
+                // have.
                 let error = error.without_snippet();
                 let error = error.render_with_formatter(&serde_saphyr::UserMessageFormatter);
-                return self.problems.add(place, format!("is not valid YAML: {error}"));
+                return self
+                    .problems
+                    .add(place, format!("is not valid YAML: {error}"));
             }
         };
         for (document, number) in documents.into_iter().zip(1..) {
@@ -67,9 +71,13 @@ impl ConfigLoader {
     }
 
     fn add_document(&mut self, mut document: Section) {
-        let interval = document.parsed("interval", poll_interval).unwrap_or(self.interval);
+        let interval = document
+            .parsed("interval", poll_interval)
+            .unwrap_or(self.interval);
         self.config.store = document.field("store").or(self.config.store.take());
-        document.with("registries", |section| add_registries(&mut self.config.images, section));
+        document.with("registries", |section| {
+            add_registries(&mut self.config.images, section)
+        });
         document.with("limits", |section| {
             for (_, set, to) in limits::read(section) {
                 set(&mut self.config.limits, to);
@@ -83,7 +91,9 @@ impl ConfigLoader {
             self.config.grpc.anonymous = section.field("anonymous");
             self.config.grpc.tls = section.field("tls").unwrap_or_default();
         });
-        document.with("signing", |section| self.add_keys(section, Self::signing_key));
+        document.with("signing", |section| {
+            self.add_keys(section, Self::signing_key)
+        });
         document.with("trust", |section| self.add_keys(section, Self::verify_key));
         self.signature = PlacedRule::read(&mut document).or(self.signature.take());
         for section in document.sections("catalogs", "catalog") {
@@ -95,8 +105,8 @@ impl ConfigLoader {
     /// Adds the keys of `signing` or `trust`.
     fn add_keys(&mut self, section: &mut Section, add: fn(&mut Self, &str, &str)) {
         let keys: Option<Vec<String>> = section.require("keys").field("keys");
-        // An empty list would turn off signing or verification. It comes from a template without a value more likely than
-        // from a decision, which is to remove the section.
+        // An empty list would turn off signing or verification. It comes from a template without a
+        // value more likely than from a decision, which is to remove the section.
         if keys.as_ref().is_some_and(Vec::is_empty) {
             section.problem("keys is empty: name a key or remove the section");
         }
@@ -107,7 +117,9 @@ impl ConfigLoader {
 
     fn add_catalog(&mut self, mut section: Section, interval: Duration) {
         let sources = read_source(&mut section);
-        let interval = section.parsed("interval", poll_interval).unwrap_or(interval);
+        let interval = section
+            .parsed("interval", poll_interval)
+            .unwrap_or(interval);
         let availability: Option<Availability> = section.field("availabilityMode");
         let signature = PlacedRule::read(&mut section);
         let validation = section.parsed("validate", |text| match text {
@@ -172,7 +184,8 @@ fn add_registries(settings: &mut SourceSettings, section: &mut Section) {
     let ca_files: Vec<PathBuf> = section.field("caFiles").unwrap_or_default();
     settings.http.ca_files.extend(ca_files);
     let http = &mut settings.http;
-    http.plain_http.extend(section.parsed_list("plainHttp", host_and_port));
+    http.plain_http
+        .extend(section.parsed_list("plainHttp", host_and_port));
     http.internal_hosts
         .extend(section.parsed_list("internalHosts", host_and_port));
     if let Some(platform) = section.parsed("platform", platform) {
@@ -180,7 +193,8 @@ fn add_registries(settings: &mut SourceSettings, section: &mut Section) {
     }
 }
 
-/// Checks that the files can be read, so that a mistake shows before a port is open and not at the first poll.
+/// Checks that the files can be read, so that a mistake shows before a port is open and not at the
+/// first poll.
 pub(crate) fn check_files(settings: &SourceSettings, problems: &Problems) {
     let read = |path: &Path| fs::read(path).map_err(|error| format!("cannot be read: {error}"));
     for path in &settings.auth_files {
@@ -189,7 +203,10 @@ pub(crate) fn check_files(settings: &SourceSettings, problems: &Problems) {
             let parsed = serde_json::from_slice::<IgnoredAny>(&bytes);
             parsed.map_err(|_| "is not JSON as `podman login --authfile` writes it".to_owned())
         });
-        problems.ok(format!("registries, authFiles (--auth-file), {}", path.display()), json);
+        problems.ok(
+            format!("registries, authFiles (--auth-file), {}", path.display()),
+            json,
+        );
     }
     for path in settings.header_files.paths() {
         let fields = source::read_header_file(path).map_err(|error| model::text::chain(&error));
@@ -277,6 +294,9 @@ catalogs: [{name: a, source: 'x/a/a:v1', limits: {memoryBytes: 1GiB}}] => catalo
     #[test]
     fn duplicate_key_message_names_no_option_of_the_parser() {
         let problems = problems("store: a\nstore: b\n");
-        assert!(problems.contains("store") && !problems.contains("Policy"), "{problems}");
+        assert!(
+            problems.contains("store") && !problems.contains("Policy"),
+            "{problems}"
+        );
     }
 }

@@ -13,7 +13,8 @@ use trust::{PublicKey, Signer, SigningKey, Trust};
 use super::section::Section;
 use crate::problems::Problems;
 
-/// First characters of a PEM text in the configuration itself (RFC 7468, section 2). Other texts are paths.
+/// First characters of a PEM text in the configuration itself (RFC 7468, section 2). Other texts
+/// are paths.
 const PEM: &str = "-----BEGIN";
 
 /// Keys for publications: of their signatures, and of those that are trusted.
@@ -32,7 +33,8 @@ impl ConfigKeys {
         is_some.then(|| Signer::new(self.signing.clone(), self.trusted.clone()))
     }
 
-    /// Returns the keys of which one must have signed a publication, or `None` if signatures are not checked.
+    /// Returns the keys of which one must have signed a publication, or `None` if signatures are
+    /// not checked.
     ///
     /// A mirror that signs trusts its own signatures.
     pub fn trust(&self) -> Option<Trust> {
@@ -42,7 +44,8 @@ impl ConfigKeys {
     }
 }
 
-/// Value of `signature` that exempts a catalog from the rule for all. `policy.json` has the same word.
+/// Value of `signature` that exempts a catalog from the rule for all. `policy.json` has the same
+/// word.
 const ANYTHING: &str = "insecureAcceptAnything";
 
 /// A rule that is not parsed yet, and the place where it is configured.
@@ -110,7 +113,9 @@ impl KeyContext {
     /// Reads a private key, which is a path: a configuration is no secret.
     pub(crate) fn signing_key(self, text: &str) -> Result<SigningKey, String> {
         if text.starts_with(PEM) {
-            return Err("a private key must not be part of the configuration: name its file".to_owned());
+            return Err(
+                "a private key must not be part of the configuration: name its file".to_owned(),
+            );
         }
         SigningKey::from_pem(&self.read(text)?).map_err(|error| format!("{text}: {error}"))
     }
@@ -132,12 +137,17 @@ impl KeyContext {
         fs::read(path).map_err(|error| format!("{path} cannot be read: {error}"))
     }
 
-    fn policy(self, rule: &Value, source: &Source) -> Result<Option<(Policy, Option<Lookaside>)>, String> {
+    fn policy(
+        self,
+        rule: &Value,
+        source: &Source,
+    ) -> Result<Option<(Policy, Option<Lookaside>)>, String> {
         if rule.as_str() == Some(ANYTHING) {
             return Ok(None);
         }
         let rule = SignatureRule::deserialize(rule).map_err(|error| error.to_string())?;
-        // Only registries store signatures. To publish another source silently would defeat the rule.
+        // Only registries store signatures. To publish another source silently would defeat the
+        // rule.
         let Source::Registry { reference, .. } = source else {
             return Err(format!(
                 "the source {source} is not in a registry, so it has no signatures: \
@@ -160,11 +170,15 @@ impl KeyContext {
                     keyrings: self.keyrings,
                 };
                 let policy = Policy::containers(image, &self.read(&path)?, &files);
-                let policy = policy.map_err(|error| format!("{path}: {}", model::text::chain(&error)))?;
+                let policy =
+                    policy.map_err(|error| format!("{path}: {}", model::text::chain(&error)))?;
                 let lookaside = lookaside.map(|text| text.parse()).transpose();
                 let lookaside = lookaside.map_err(|error: LookasideError| error.to_string())?;
                 if policy.needs_simple() && lookaside.is_none() {
-                    return Err("the policy requires simple signatures, so lookaside must be set".to_owned());
+                    return Err(
+                        "the policy requires simple signatures, so lookaside must be set"
+                            .to_owned(),
+                    );
                 }
                 Ok(Some((policy, lookaside)))
             }
@@ -211,7 +225,9 @@ signing: {keys: ['-----BEGIN']} => signing: a private key must not be part of th
     #[test]
     fn rule_that_a_catalog_cannot_meet_is_its_problem() {
         let table = WRONG_RULES.replace(" => ", " => signature: for the catalog a: ");
-        check_problems(&table, |entry| format!("catalogs: [{{name: a, source: {entry}}}]"));
+        check_problems(&table, |entry| {
+            format!("catalogs: [{{name: a, source: {entry}}}]")
+        });
     }
 
     #[test]
@@ -243,8 +259,8 @@ catalogs: [{name: a, source: 'dir:x'}, {name: b, source: 'dir:y', signature: ins
             loader.registries_only();
             loader.text("CATALOGS", text);
             let problems = loader.finish().unwrap_err().to_string();
-            let is_refused =
-                problems.contains(&format!("CATALOGS, {field}: ")) && problems.contains("files are not read here");
+            let is_refused = problems.contains(&format!("CATALOGS, {field}: "))
+                && problems.contains("files are not read here");
             assert!(is_refused && !problems.contains("hunter2"), "{problems}");
         }
     }

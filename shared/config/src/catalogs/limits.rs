@@ -8,40 +8,58 @@ use crate::problems::count;
 
 pub(crate) type SetLimit = fn(&mut SourceLimits, u64);
 
-/// Every limit by its name in `catalogs.yaml`, which errors repeat. Names that end in `Bytes` take sizes with units,
-/// the others whole numbers.
+/// Every limit by its name in `catalogs.yaml`, which errors repeat. Names that end in `Bytes` take
+/// sizes with units, the others whole numbers.
 const LIMITS: &[(&str, SetLimit)] = &[
-    ("manifestBytes", |limits, to| limits.image.manifest_bytes = to),
+    ("manifestBytes", |limits, to| {
+        limits.image.manifest_bytes = to
+    }),
     ("configBytes", |limits, to| limits.image.config_bytes = to),
     ("layers", |limits, to| limits.image.layers = to),
-    ("compressedBytes", |limits, to| limits.image.compressed_bytes = to),
-    ("decompressedBytes", |limits, to| limits.image.decompressed_bytes = to),
+    ("compressedBytes", |limits, to| {
+        limits.image.compressed_bytes = to
+    }),
+    ("decompressedBytes", |limits, to| {
+        limits.image.decompressed_bytes = to
+    }),
     ("ratio", |limits, to| limits.image.ratio = to),
-    ("ratioFloorBytes", |limits, to| limits.image.ratio_floor_bytes = to),
+    ("ratioFloorBytes", |limits, to| {
+        limits.image.ratio_floor_bytes = to
+    }),
     ("entries", |limits, to| limits.image.entries = to),
     ("pathBytes", |limits, to| limits.image.path_bytes = to),
     ("headerBytes", |limits, to| limits.image.header_bytes = to),
     ("signatures", |limits, to| limits.image.signatures = to),
-    ("signatureBytes", |limits, to| limits.image.signature_bytes = to),
+    ("signatureBytes", |limits, to| {
+        limits.image.signature_bytes = to
+    }),
     ("fileBytes", |limits, to| limits.image.file_bytes = to),
     ("treeBytes", |limits, to| limits.image.tree_bytes = to),
     ("linkSteps", |limits, to| limits.image.link_steps = to),
     ("documentBytes", |limits, to| {
         limits.catalog.document.document_bytes = to_usize(to);
     }),
-    ("depth", |limits, to| limits.catalog.document.depth = to_usize(to)),
+    ("depth", |limits, to| {
+        limits.catalog.document.depth = to_usize(to)
+    }),
     ("aliasBytes", |limits, to| {
         limits.catalog.document.alias_bytes = to_usize(to);
     }),
     ("memoryRatio", |limits, to| {
         limits.catalog.document.memory_ratio = to_usize(to);
     }),
-    ("pullSeconds", |limits, to| limits.pull_time = Duration::from_secs(to)),
-    ("memoryBytes", |limits, to| limits.memory_bytes = to_usize(to)),
+    ("pullSeconds", |limits, to| {
+        limits.pull_time = Duration::from_secs(to)
+    }),
+    ("memoryBytes", |limits, to| {
+        limits.memory_bytes = to_usize(to)
+    }),
     ("downloadBytes", |limits, to| limits.download_bytes = to),
     ("documents", |limits, to| limits.catalog.documents = to),
     ("packages", |limits, to| limits.catalog.packages = to),
-    ("contentBytes", |limits, to| limits.catalog.content_bytes = to),
+    ("contentBytes", |limits, to| {
+        limits.catalog.content_bytes = to
+    }),
     ("nameBytes", |limits, to| limits.catalog.name_bytes = to),
     ("ignoreBytes", |limits, to| limits.catalog.ignore_bytes = to),
     ("ignorePatterns", |limits, to| {
@@ -77,8 +95,11 @@ pub(crate) fn read_own(section: &mut Section) -> OwnLimits {
 /// Reads all fields of a section as limits.
 pub(crate) fn read(section: &mut Section) -> OwnLimits {
     let fields = section.rest().into_iter();
-    let limits =
-        fields.filter_map(|(name, value)| section.problems.ok(section.place_of(&name), find(&name, &text(&value))));
+    let limits = fields.filter_map(|(name, value)| {
+        section
+            .problems
+            .ok(section.place_of(&name), find(&name, &text(&value)))
+    });
     limits.collect()
 }
 
@@ -88,7 +109,10 @@ fn find(name: &str, value: &str) -> Result<(&'static str, SetLimit, u64), String
     let &(name, set) = found.ok_or_else(|| {
         let known: Vec<_> = LIMITS.iter().map(|(known, _)| *known).collect();
         let similar = did_you_mean(name, known.iter().copied());
-        format!("there is no such limit{similar}; there are {}", known.join(", "))
+        format!(
+            "there is no such limit{similar}; there are {}",
+            known.join(", ")
+        )
     })?;
     let to = parse(name, value)?;
     Ok((name, set, to))
@@ -130,17 +154,28 @@ mod tests {
         let mut seen = Vec::new();
         for (name, _) in LIMITS {
             let limits = read(&[&format!("limits: {{{name}: 12345}}")]).unwrap();
-            assert!(limits != SourceLimits::default() && !seen.contains(&limits), "{name}");
+            assert!(
+                limits != SourceLimits::default() && !seen.contains(&limits),
+                "{name}"
+            );
             seen.push(limits);
         }
     }
 
     #[test]
     fn limits_last_text_wins() {
-        let first = "limits: {compressedBytes: 2GiB, entries: 10, pathBytes: '512', treeBytes: 700MB}";
-        let limits = read(&[first, "limits:\n  entries: 11\n---\nlimits: {fileBytes: 3 MiB}"]).unwrap();
+        let first =
+            "limits: {compressedBytes: 2GiB, entries: 10, pathBytes: '512', treeBytes: 700MB}";
+        let limits = read(&[
+            first,
+            "limits:\n  entries: 11\n---\nlimits: {fileBytes: 3 MiB}",
+        ])
+        .unwrap();
         let image = limits.image;
-        assert_eq!((image.compressed_bytes, image.file_bytes), (2 << 30, 3 << 20));
+        assert_eq!(
+            (image.compressed_bytes, image.file_bytes),
+            (2 << 30, 3 << 20)
+        );
         assert_eq!((image.entries, image.path_bytes), (11, 512));
         assert_eq!(image.tree_bytes, 700_000_000);
     }
@@ -170,8 +205,10 @@ spec: {source: {type: Image, image: {ref: 'quay.io/a/c:v1'}}}
 
     #[test]
     fn limits_bad_values_are_problems() {
-        let problems = read(&["limits: {entrys: 1, layers: 0, depth: -1, ratio: 2.5, entries: 5TB, \
-                               fileBytes: 99999999999GiB, treeBytes: }"]);
+        let problems = read(&[
+            "limits: {entrys: 1, layers: 0, depth: -1, ratio: 2.5, entries: 5TB, \
+                               fileBytes: 99999999999GiB, treeBytes: }",
+        ]);
         let problems = problems.unwrap_err();
         for name in "entrys layers depth ratio entries fileBytes treeBytes".split(' ') {
             let place = format!("text 0, limits, {name}: ");
@@ -187,7 +224,9 @@ spec: {source: {type: Image, image: {ref: 'quay.io/a/c:v1'}}}
     fn limits_defaults_are_documented() {
         let manual = include_str!("../../../../functions/local/CONFIGURATION.md");
         for (name, set) in LIMITS {
-            let documented = manual.split_once(&format!("`{name}` ")).map(|(_, rest)| rest);
+            let documented = manual
+                .split_once(&format!("`{name}` "))
+                .map(|(_, rest)| rest);
             let value = documented.and_then(|rest| rest.split([' ', ',', ';', '\n']).next());
             let value = value
                 .and_then(|value| parse(name, value).ok())

@@ -32,8 +32,8 @@ use crate::problems::{ConfigProblems, Problems};
 pub struct ConfigLoader {
     /// Interval of catalogs that configure none.
     pub(crate) interval: Duration,
-    /// Everything but catalogs and receivers, which are checked against each other in the end. Set [`Config::limits`] before adding files,
-    /// and lists afterwards.
+    /// Everything but catalogs and receivers, which are checked against each other in the end. Set
+    /// [`Config::limits`] before adding files, and lists afterwards.
     pub config: Config,
     pub(crate) catalogs: Vec<PlacedCatalog>,
     pub(crate) webhooks: Vec<PlacedWebhook>,
@@ -74,7 +74,8 @@ impl ConfigLoader {
         self.problems.ok(format!("--limit {text}"), set);
     }
 
-    /// Refuses sources and keys that are paths. For AWS Lambda, where a path leads nowhere. Call it before adding files.
+    /// Refuses sources and keys that are paths. For AWS Lambda, where a path leads nowhere. Call it
+    /// before adding files.
     pub const fn registries_only(&mut self) {
         self.key_context.no_files = true;
     }
@@ -82,10 +83,14 @@ impl ConfigLoader {
     /// Adds a private key that signs publications, by its path. `place` names it in problems.
     pub fn signing_key(&mut self, place: &str, key: &str) {
         let key = self.key_context.signing_key(key);
-        self.config.keys.signing.extend(self.problems.ok(place, key));
+        self.config
+            .keys
+            .signing
+            .extend(self.problems.ok(place, key));
     }
 
-    /// Adds public keys that are trusted, by a path or as a PEM text. `place` names them in problems.
+    /// Adds public keys that are trusted, by a path or as a PEM text. `place` names them in
+    /// problems.
     pub fn verify_key(&mut self, place: &str, key: &str) {
         let keys = self.key_context.public_keys(key);
         let keys = self.problems.ok(place, keys);
@@ -106,7 +111,8 @@ impl ConfigLoader {
     /// Returns the configuration.
     ///
     /// # Errors
-    /// All problems: of the texts, of the files that they name, and of catalogs and webhooks that do not fit together.
+    /// All problems: of the texts, of the files that they name, and of catalogs and webhooks that
+    /// do not fit together.
     pub fn finish(self) -> Result<Config, ConfigProblems> {
         let (problems, mut config) = (&self.problems, self.config);
         if self.key_context.no_files {
@@ -122,7 +128,13 @@ impl ConfigLoader {
             }
             // Where a catalog has limits of its own, all others are those of all catalogs.
             for (_, set, to) in &placed.limits {
-                set(placed.catalog.limits.get_or_insert_with(|| config.limits.clone()), *to);
+                set(
+                    placed
+                        .catalog
+                        .limits
+                        .get_or_insert_with(|| config.limits.clone()),
+                    *to,
+                );
             }
         }
         config.catalogs = catalogs.into_iter().map(|placed| placed.catalog).collect();
@@ -138,7 +150,8 @@ fn refuse_paths(catalogs: &[PlacedCatalog], problems: &Problems) {
     for PlacedCatalog { place, catalog, .. } in catalogs {
         let sources = catalog.source.pulled_sources();
         for source in sources.filter(|source| source.local_path().is_some()) {
-            let problem = format!("the source {source} is a path, not an image in a registry or an archive");
+            let problem =
+                format!("the source {source} is a path, not an image in a registry or an archive");
             problems.add(place, problem);
         }
     }
@@ -150,7 +163,10 @@ fn unique(catalogs: Vec<PlacedCatalog>, problems: &Problems) -> Vec<PlacedCatalo
     for placed in catalogs {
         let name = placed.catalog.name.clone();
         if let Some(first) = by_name.get(&name) {
-            let problem = format!("the catalog {name} is configured in {} already", first.place);
+            let problem = format!(
+                "the catalog {name} is configured in {} already",
+                first.place
+            );
             problems.add(&placed.place, problem);
         } else {
             by_name.insert(name, placed);

@@ -15,10 +15,12 @@ pub use self::keys::ConfigKeys;
 pub use self::loader::{ConfigLoader, named_catalog};
 pub use self::server::{GrpcConfig, ServerConfig, ServerLimitsConfig};
 pub use self::values::{
-    byte_size, days, duration, generations, host_and_port, listen_address, platform, poll_interval, time_limit,
+    byte_size, days, duration, generations, host_and_port, listen_address, platform, poll_interval,
+    time_limit,
 };
 
-/// A configuration without problems: `catalogs.yaml`, `ClusterCatalog` manifests and the command line together.
+/// A configuration without problems: `catalogs.yaml`, `ClusterCatalog` manifests and the command
+/// line together.
 #[derive(Debug, Default)]
 pub struct Config {
     /// The store as it is written: a folder or `s3://BUCKET/PREFIX`. Default: the caller's.

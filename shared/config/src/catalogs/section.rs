@@ -1,4 +1,5 @@
-//! Reading one mapping of `catalogs.yaml`, field by field, so that all of its problems are found at once.
+//! Reading one mapping of `catalogs.yaml`, field by field, so that all of its problems are found at
+//! once.
 
 use std::fmt;
 
@@ -21,7 +22,10 @@ impl Section {
     /// Starts with a value that must be a mapping. `place` names it in problems.
     pub(crate) fn new(value: Value, place: String, problems: &Problems) -> Option<Self> {
         let Value::Object(fields) = value else {
-            problems.add(place, format!("{value} is not a mapping of fields: write NAME: VALUE"));
+            problems.add(
+                place,
+                format!("{value} is not a mapping of fields: write NAME: VALUE"),
+            );
             return None;
         };
         Some(Self {
@@ -42,8 +46,8 @@ impl Section {
         self.problems.add(&self.place, problem);
     }
 
-    /// Takes a field as it is. A field without a value, or with an empty text, is a problem: an empty variable in a template must not
-    /// turn off verification or authentication.
+    /// Takes a field as it is. A field without a value, or with an empty text, is a problem: an
+    /// empty variable in a template must not turn off verification or authentication.
     pub(crate) fn value(&mut self, name: &'static str) -> Option<Value> {
         self.known.push(name);
         let value = self.fields.remove(name)?;
@@ -87,7 +91,9 @@ impl Section {
     ) -> Vec<T> {
         let texts: Vec<String> = self.field(name).unwrap_or_default();
         let place = self.place_of(name);
-        let parsed = texts.iter().filter_map(|text| self.problems.ok(&place, parse(text)));
+        let parsed = texts
+            .iter()
+            .filter_map(|text| self.problems.ok(&place, parse(text)));
         parsed.collect()
     }
 
@@ -98,14 +104,19 @@ impl Section {
     }
 
     /// Takes a field that is a mapping itself, and reads it to its end if it is there.
-    pub(crate) fn with<T>(&mut self, name: &'static str, read: impl FnOnce(&mut Self) -> T) -> Option<T> {
+    pub(crate) fn with<T>(
+        &mut self,
+        name: &'static str,
+        read: impl FnOnce(&mut Self) -> T,
+    ) -> Option<T> {
         let mut section = self.section(name)?;
         let value = read(&mut section);
         section.finish();
         Some(value)
     }
 
-    /// Takes a field that is a list of mappings. Each is named in problems by `kind` and its `name`, or its number.
+    /// Takes a field that is a list of mappings. Each is named in problems by `kind` and its
+    /// `name`, or its number.
     pub(crate) fn sections(&mut self, name: &'static str, kind: &str) -> Vec<Self> {
         let values: Vec<Value> = self.field(name).unwrap_or_default();
         let sections = values.into_iter().zip(1..).filter_map(|(value, number)| {
@@ -123,7 +134,8 @@ impl Section {
         std::mem::take(&mut self.fields)
     }
 
-    /// Ends the section: fields that were not taken are unknown. They are never ignored, since most are misspelt.
+    /// Ends the section: fields that were not taken are unknown. They are never ignored, since most
+    /// are misspelt.
     pub(crate) fn finish(self) {
         let known = self.known.join(", ");
         for name in self.fields.keys() {
@@ -134,7 +146,11 @@ impl Section {
 }
 
 /// Reads a value as some type. A problem names the path of the field inside of the value.
-pub(crate) fn deserialize<T: DeserializeOwned>(value: Value, place: &str, problems: &Problems) -> Option<T> {
+pub(crate) fn deserialize<T: DeserializeOwned>(
+    value: Value,
+    place: &str,
+    problems: &Problems,
+) -> Option<T> {
     let read = serde_path_to_error::deserialize(value);
     let add = |error: serde_path_to_error::Error<serde_json::Error>| {
         let place = match error.path().to_string().as_str() {
@@ -149,5 +165,7 @@ pub(crate) fn deserialize<T: DeserializeOwned>(value: Value, place: &str, proble
 
 /// Returns a scalar as it is written, so that `10` and `"10"` are the same value.
 pub(crate) fn text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), ToOwned::to_owned)
 }

@@ -6,11 +6,12 @@ use super::section::Section;
 use super::values::{origin, time_limit};
 use crate::problems::{Problems, count};
 
-/// Largest number of connections, and of requests on one of them. Far above any machine's descriptors, and below what
-/// a semaphore can count.
+/// Largest number of connections, and of requests on one of them. Far above any machine's
+/// descriptors, and below what a semaphore can count.
 const COUNT_MAX: u32 = 1_000_000;
 
-/// Settings of the HTTP server, from `server` of `catalogs.yaml` and from flags. The server reads the files.
+/// Settings of the HTTP server, from `server` of `catalogs.yaml` and from flags. The server reads
+/// the files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServerConfig {
     /// PEM file with the chain of certificates. Default: no TLS.
@@ -30,7 +31,8 @@ pub struct ServerConfig {
 /// Settings of the registry API of OLM v0, from `grpc` of `catalogs.yaml`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GrpcConfig {
-    /// Catalogs that are served without credentials and without TLS although HTTP asks for them. Default: none.
+    /// Catalogs that are served without credentials and without TLS although HTTP asks for them.
+    /// Default: none.
     pub anonymous: Option<Vec<CatalogName>>,
     /// True for TLS with the certificate of the HTTP server. OLM v0 speaks no TLS. Default: false.
     pub tls: bool,
@@ -73,16 +75,22 @@ impl ServerConfig {
         let connections = |text: &str| count(text, 1..=COUNT_MAX as usize);
         let (http, grpc) = (self.limits, self.grpc_limits);
         self.limits = ServerLimitsConfig {
-            connections: section.parsed("connections", connections).or(http.connections),
+            connections: section
+                .parsed("connections", connections)
+                .or(http.connections),
             streams: section.parsed("streams", streams).or(http.streams),
             handshake: section.parsed("handshake", time_limit).or(http.handshake),
-            first_request: section.parsed("firstRequest", time_limit).or(http.first_request),
+            first_request: section
+                .parsed("firstRequest", time_limit)
+                .or(http.first_request),
             idle: section.parsed("idle", time_limit).or(http.idle),
             stalled: section.parsed("stalled", time_limit).or(http.stalled),
             drain: section.parsed("drain", time_limit).or(http.drain),
         };
         self.grpc_limits = ServerLimitsConfig {
-            connections: section.parsed("grpcConnections", connections).or(grpc.connections),
+            connections: section
+                .parsed("grpcConnections", connections)
+                .or(grpc.connections),
             streams: section.parsed("grpcStreams", streams).or(grpc.streams),
             idle: None,
             ..self.limits

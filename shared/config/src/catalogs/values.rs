@@ -1,5 +1,5 @@
-//! Values of settings. Flags and `catalogs.yaml` share these parsers, so a value means the same in both and is refused
-//! in both. An error says what can be written instead.
+//! Values of settings. Flags and `catalogs.yaml` share these parsers, so a value means the same in
+//! both and is refused in both. An error says what can be written instead.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -16,10 +16,12 @@ const POLL_INTERVAL_MIN: Duration = Duration::from_secs(1);
 /// Shortest time limit. Below a millisecond every client would be too slow.
 const TIME_LIMIT_MIN: Duration = Duration::from_millis(1);
 
-/// Longest duration, a year. Far from the overflow of clocks, which a jittered wait of centuries would reach.
+/// Longest duration, a year. Far from the overflow of clocks, which a jittered wait of centuries
+/// would reach.
 const DURATION_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// Largest size, 1 EiB. `bytesize` turns what overflows into `u64::MAX`, which is above it and so is refused.
+/// Largest size, 1 EiB. `bytesize` turns what overflows into `u64::MAX`, which is above it and so
+/// is refused.
 const SIZE_MAX: u64 = 1 << 60;
 
 /// Parses the time between two polls, from 1 s to 365 days.
@@ -35,7 +37,13 @@ const SIZE_MAX: u64 = 1 << 60;
 /// # Errors
 /// A text that is not a duration, and for one out of range.
 pub fn poll_interval(text: &str) -> Result<Duration, String> {
-    within(duration(text)?, text, POLL_INTERVAL_MIN..=DURATION_MAX, "1s", "365d")
+    within(
+        duration(text)?,
+        text,
+        POLL_INTERVAL_MIN..=DURATION_MAX,
+        "1s",
+        "365d",
+    )
 }
 
 /// Parses a limit of time for clients, from 1 ms to 365 days.
@@ -43,7 +51,13 @@ pub fn poll_interval(text: &str) -> Result<Duration, String> {
 /// # Errors
 /// A text that is not a duration, and for one out of range.
 pub fn time_limit(text: &str) -> Result<Duration, String> {
-    within(duration(text)?, text, TIME_LIMIT_MIN..=DURATION_MAX, "1ms", "365d")
+    within(
+        duration(text)?,
+        text,
+        TIME_LIMIT_MIN..=DURATION_MAX,
+        "1ms",
+        "365d",
+    )
 }
 
 /// Parses a duration of at most 365 days. Zero is a duration.
@@ -51,12 +65,14 @@ pub fn time_limit(text: &str) -> Result<Duration, String> {
 /// # Errors
 /// A text that is not a duration, and for one out of range.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    let parsed = humantime::parse_duration(text)
-        .map_err(|_| format!("{text:?} is not a duration: write a number and a unit, such as 30s, 10m or 24h"))?;
+    let parsed = humantime::parse_duration(text).map_err(|_| {
+        format!("{text:?} is not a duration: write a number and a unit, such as 30s, 10m or 24h")
+    })?;
     within(parsed, text, Duration::ZERO..=DURATION_MAX, "0s", "365d")
 }
 
-/// Parses a size in bytes, from 1 B to 1 EiB. `kB`, `MB`, `GB` are powers of 1000, `KiB`, `MiB`, `GiB` of 1024.
+/// Parses a size in bytes, from 1 B to 1 EiB. `kB`, `MB`, `GB` are powers of 1000, `KiB`, `MiB`,
+/// `GiB` of 1024.
 ///
 /// ```
 /// use catalog_mirror_config::byte_size;
@@ -76,7 +92,8 @@ pub fn byte_size(text: &str) -> Result<u64, String> {
     within(bytes, text, 1..=SIZE_MAX, "1B", "1EiB")
 }
 
-/// Parses how many earlier publications of a catalog are kept, from 0 to 16. `current.json` names no more.
+/// Parses how many earlier publications of a catalog are kept, from 0 to 16. `current.json` names
+/// no more.
 ///
 /// # Errors
 /// A text that is not a whole number, and for one out of range.
@@ -109,21 +126,37 @@ pub fn host_and_port(text: &str) -> Result<String, String> {
         Some((host, port)) if !port.contains(']') => (host, Some(port)),
         _ => (text, None),
     };
-    let is_host = match host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+    let is_host = match host
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+    {
         Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
-        None => !host.is_empty() && host.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b)),
+        None => {
+            !host.is_empty()
+                && host
+                    .bytes()
+                    .all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b))
+        }
     };
     let is_port = port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0));
     let problem = || format!("{text:?} is not HOST or HOST:PORT, such as registry.example:5000");
-    (is_host && is_port).then(|| text.to_owned()).ok_or_else(problem)
+    (is_host && is_port)
+        .then(|| text.to_owned())
+        .ok_or_else(problem)
 }
 
 /// Checks an origin as browsers send it (RFC 6454, section 7), and returns it unchanged.
 pub(crate) fn origin(text: &str) -> Result<String, String> {
-    let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-    let is_origin = |host: &str| host_and_port(host).is_ok() && !host.contains(|c: char| c.is_ascii_uppercase());
+    let host = text
+        .strip_prefix("https://")
+        .or_else(|| text.strip_prefix("http://"));
+    let is_origin = |host: &str| {
+        host_and_port(host).is_ok() && !host.contains(|c: char| c.is_ascii_uppercase())
+    };
     let problem = || format!("{text:?} is not an origin, such as https://docs.example");
-    host.is_some_and(is_origin).then(|| text.to_owned()).ok_or_else(problem)
+    host.is_some_and(is_origin)
+        .then(|| text.to_owned())
+        .ok_or_else(problem)
 }
 
 /// Parses an address to listen on. A port alone is one of this machine's loopback address.
@@ -164,7 +197,13 @@ pub fn platform(text: &str) -> Result<source::TargetPlatform, String> {
     }
 }
 
-fn within<T: PartialOrd>(value: T, text: &str, range: RangeInclusive<T>, min: &str, max: &str) -> Result<T, String> {
+fn within<T: PartialOrd>(
+    value: T,
+    text: &str,
+    range: RangeInclusive<T>,
+    min: &str,
+    max: &str,
+) -> Result<T, String> {
     if range.contains(&value) {
         return Ok(value);
     }
@@ -187,14 +226,27 @@ mod tests {
         ] {
             assert_eq!(byte_size(text), Ok(bytes), "{text}");
         }
-        for text in ["", "GiB", "-1", "0", "5XB", "99999999999GiB", "18446744073709551615"] {
+        for text in [
+            "",
+            "GiB",
+            "-1",
+            "0",
+            "5XB",
+            "99999999999GiB",
+            "18446744073709551615",
+        ] {
             assert!(byte_size(text).is_err(), "{text}");
         }
     }
 
     #[test]
     fn poll_interval_out_of_range_is_refused() {
-        for (text, is_ok) in [("1s", true), ("365d", true), ("999ms", false), ("366d", false)] {
+        for (text, is_ok) in [
+            ("1s", true),
+            ("365d", true),
+            ("999ms", false),
+            ("366d", false),
+        ] {
             assert_eq!(poll_interval(text).is_ok(), is_ok, "{text}");
         }
         let error = poll_interval("0s").unwrap_err().to_string();
@@ -217,7 +269,9 @@ mod tests {
         for text in "registry.lab|registry.lab:5000|10.0.0.1:80|[::1]:5000|[::1]".split('|') {
             assert!(host_and_port(text).is_ok(), "{text}");
         }
-        for text in "|http://registry.lab:5000|registry.lab/ns|registry.lab:|a:0|a:70000|a b".split('|') {
+        for text in
+            "|http://registry.lab:5000|registry.lab/ns|registry.lab:|a:0|a:70000|a b".split('|')
+        {
             assert!(host_and_port(text).is_err(), "{text}");
         }
     }

@@ -12,26 +12,45 @@ pub(crate) struct PlacedWebhook {
     webhook: Webhook,
 }
 
-/// Adds `notify` of `catalogs.yaml`. The webhooks of all files together are the receivers, in the order of the files.
+/// Adds `notify` of `catalogs.yaml`. The webhooks of all files together are the receivers, in the
+/// order of the files.
 pub(crate) fn add(section: &mut Section, loader: &mut ConfigLoader) {
     if let Some(source) = section.field("source") {
         loader.config.events.source = source;
     }
     let webhooks = section.sections("webhooks", "webhook");
-    loader.webhooks.extend(webhooks.into_iter().filter_map(read));
+    loader
+        .webhooks
+        .extend(webhooks.into_iter().filter_map(read));
 }
 
-/// Checks names and catalogs, once all files have been read. Returns the receivers, which trust the `caFiles` of the
-/// configuration.
-pub(crate) fn receivers(webhooks: Vec<PlacedWebhook>, config: &Config, problems: &Problems) -> Vec<Box<dyn Receiver>> {
-    let known: BTreeSet<_> = config.catalogs.iter().map(|catalog| &catalog.name).collect();
+/// Checks names and catalogs, once all files have been read. Returns the receivers, which trust the
+/// `caFiles` of the configuration.
+pub(crate) fn receivers(
+    webhooks: Vec<PlacedWebhook>,
+    config: &Config,
+    problems: &Problems,
+) -> Vec<Box<dyn Receiver>> {
+    let known: BTreeSet<_> = config
+        .catalogs
+        .iter()
+        .map(|catalog| &catalog.name)
+        .collect();
     let mut names = BTreeSet::new();
     for placed in &webhooks {
         if !names.insert(placed.webhook.name()) {
             problems.add(&placed.place, "another webhook has the same name");
         }
-        for unknown in placed.webhook.catalogs.iter().filter(|name| !known.contains(name)) {
-            problems.add(&placed.place, format!("the catalog {unknown} is not configured"));
+        for unknown in placed
+            .webhook
+            .catalogs
+            .iter()
+            .filter(|name| !known.contains(name))
+        {
+            problems.add(
+                &placed.place,
+                format!("the catalog {unknown} is not configured"),
+            );
         }
     }
     let receivers = webhooks.into_iter().filter_map(|placed| {
@@ -54,12 +73,14 @@ fn read(mut section: Section) -> Option<PlacedWebhook> {
             None
         }
     };
-    // The secret is read here too, so that a missing one shows at the start and not at the first event.
+    // The secret is read here too, so that a missing one shows at the start and not at the first
+    // event.
     let webhook = match (name, url, secret) {
         (Some(name), Some(url), Some(secret)) => Webhook::new(&name, &url, secret),
         _ => Err(Vec::new()),
     };
-    let webhook = webhook.map_err(|problems| problems.iter().for_each(|problem| section.problem(problem)));
+    let webhook =
+        webhook.map_err(|problems| problems.iter().for_each(|problem| section.problem(problem)));
     let place = section.place.clone();
     section.finish();
     let mut webhook = webhook.ok()?;

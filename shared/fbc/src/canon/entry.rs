@@ -6,7 +6,8 @@ use crate::json;
 /// Marks a key that is found in [`EscapedKeys`], not in the text.
 pub(super) const ESCAPED: u32 = 1 << 31;
 
-/// Position of one key and its value in the text. It is small, because a document may have one for every two bytes.
+/// Position of one key and its value in the text. It is small, because a document may have one for
+/// every two bytes.
 #[derive(Clone, Copy)]
 pub(super) struct ObjectEntry {
     /// Offset at which `"key":` starts.
@@ -63,7 +64,9 @@ impl EscapedKeys {
     }
 
     fn get(&self, place: usize) -> &[u8] {
-        let (length, rest) = self.0[place..].split_first_chunk().unwrap_or((&[0; 4], &[]));
+        let (length, rest) = self.0[place..]
+            .split_first_chunk()
+            .unwrap_or((&[0; 4], &[]));
         &rest[..u32::from_le_bytes(*length) as usize]
     }
 }
@@ -93,13 +96,15 @@ pub(super) fn rearrange(
     out: &mut Vec<u8>,
     meter: &mut MemoryMeter,
 ) {
-    // Objects are noted when they are closed, inner ones first; the copy needs them in the order of the text.
+    // Objects are noted when they are closed, inner ones first; the copy needs them in the order of
+    // the text.
     moves.sort_unstable_by_key(|object| object.start);
     // At most: entries that a later one replaces are left out.
     if !meter.reserve(out, text.len() + 1) {
         return;
     }
-    // A stack instead of recursion: the input decides the depth, and a deep one must not overflow the thread's stack.
+    // A stack instead of recursion: the input decides the depth, and a deep one must not overflow
+    // the thread's stack.
     let mut todo = vec![CopyTask::Text(0..offset(text.len()))];
     while let Some(next) = todo.pop() {
         match next {
@@ -109,7 +114,8 @@ pub(super) fn rearrange(
                     out.extend_from_slice(&text[range.start as usize..range.end as usize]);
                     continue;
                 };
-                // Up to the brace of the first unsorted object, then its entries, then what is left.
+                // Up to the brace of the first unsorted object, then its entries, then what is
+                // left.
                 out.extend_from_slice(&text[range.start as usize..=object.start as usize]);
                 todo.push(CopyTask::Text(object.end - 1..range.end));
                 todo.push(CopyTask::Entries(object.order.clone(), true));

@@ -4,14 +4,15 @@ use work::Budget;
 
 use crate::{FbcLimits, error::FbcErrorKind};
 
-/// Chunks below this size may take as much memory as one of this size, in bytes. The stacks of a document of the greatest
-/// depth, 3 MB, fit into it, and the aliases of a small document.
+/// Chunks below this size may take as much memory as one of this size, in bytes. The stacks of a
+/// document of the greatest depth, 3 MB, fit into it, and the aliases of a small document.
 const SMALL_CHUNK: usize = 512 << 10;
 
 /// Smallest step by which a list grows, in items.
 const STEP_MIN: usize = 64;
 
-/// Counter of memory. What does not fit is not taken: the caller looks at [`Self::check`] after each part of a document.
+/// Counter of memory. What does not fit is not taken: the caller looks at [`Self::check`] after
+/// each part of a document.
 pub(crate) struct MemoryMeter {
     limit: usize,
     /// Limit for each byte of the chunk, for the error.
@@ -22,7 +23,8 @@ pub(crate) struct MemoryMeter {
 }
 
 impl MemoryMeter {
-    /// Counts the memory for a chunk of this size. Its own bytes are taken. [`Self::check`] fails once the work of `budget` is stopped.
+    /// Counts the memory for a chunk of this size. Its own bytes are taken. [`Self::check`] fails
+    /// once the work of `budget` is stopped.
     pub(crate) fn new(limits: &FbcLimits, chunk: usize, budget: &Budget) -> Self {
         Self {
             limit: limits.memory_of(chunk),
@@ -49,7 +51,9 @@ impl MemoryMeter {
     }
 
     fn fits(&self, bytes: usize) -> bool {
-        self.used.checked_add(bytes).is_some_and(|used| used <= self.limit)
+        self.used
+            .checked_add(bytes)
+            .is_some_and(|used| used <= self.limit)
     }
 
     /// Fails if something did not fit, or if the caller has stopped the work.
@@ -87,9 +91,15 @@ impl MemoryMeter {
     fn grow<T>(&mut self, list: &mut Vec<T>, more: usize) -> bool {
         let size = size_of::<T>();
         let free = list.capacity() - list.len();
-        // In steps of a twelfth, so that at most so much stays unused, and each item is moved a constant number of times.
-        // Large lists are remapped rather than moved by common allocators.
-        let steps = [(list.capacity() / 12).max(STEP_MIN), list.capacity() / 48, 0].map(|step| step.max(more));
+        // In steps of a twelfth, so that at most so much stays unused, and each item is moved a
+        // constant number of times. Large lists are remapped rather than moved by common
+        // allocators.
+        let steps = [
+            (list.capacity() / 12).max(STEP_MIN),
+            list.capacity() / 48,
+            0,
+        ]
+        .map(|step| step.max(more));
         // While items move, both the old and the new memory are held.
         let fits = |step: &usize| {
             let moved = list.capacity().saturating_add(*step).checked_mul(size);
@@ -105,7 +115,8 @@ impl MemoryMeter {
     }
 }
 
-/// Canonical text that takes memory only as far as it fits. The rest is dropped, and the meter says so.
+/// Canonical text that takes memory only as far as it fits. The rest is dropped, and the meter says
+/// so.
 pub(crate) struct Text {
     pub(super) bytes: Vec<u8>,
     pub(crate) meter: MemoryMeter,
@@ -133,8 +144,8 @@ impl Text {
 }
 
 impl FbcLimits {
-    /// Returns the memory that a chunk of this size may take while it is parsed, in bytes, the chunk included. At most
-    /// 4 GiB.
+    /// Returns the memory that a chunk of this size may take while it is parsed, in bytes, the
+    /// chunk included. At most 4 GiB.
     pub fn memory_of(&self, chunk: usize) -> usize {
         let memory = self.memory_ratio.saturating_mul(chunk.max(SMALL_CHUNK));
         // Offsets into the text have 32 bits, so that the list of entries stays small.

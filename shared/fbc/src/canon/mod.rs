@@ -1,7 +1,8 @@
 //! Builds one canonical line from the parts of a document, in the order in which they are read.
 //!
-//! The parts are appended as canonical text. Objects whose keys are not sorted are only noted. One last pass copies the
-//! text in the right order, so every byte is moved at most once more, however deep the document is nested.
+//! The parts are appended as canonical text. Objects whose keys are not sorted are only noted. One
+//! last pass copies the text in the right order, so every byte is moved at most once more, however
+//! deep the document is nested.
 //!
 //! ```text
 //! text     {"b":1,"a":{"d":2,"c":3}}     12 bytes for each entry of an open object,
@@ -51,12 +52,14 @@ pub(crate) struct Field<'a> {
     pub(crate) value: &'a [u8],
 }
 
-/// Builder of the canonical lines of one chunk. Its buffers are reused from one document to the next.
+/// Builder of the canonical lines of one chunk. Its buffers are reused from one document to the
+/// next.
 pub(crate) struct LineBuilder {
     depth: usize,
     text: Text,
     keys: EscapedKeys,
-    /// Entries of the open objects. Those of the outermost one stay after its end, because they are read later.
+    /// Entries of the open objects. Those of the outermost one stay after its end, because they are
+    /// read later.
     entries: Vec<ObjectEntry>,
     open: Vec<OpenContainer>,
     moves: Vec<UnsortedObject>,
@@ -65,7 +68,8 @@ pub(crate) struct LineBuilder {
 }
 
 impl LineBuilder {
-    /// Creates a builder for the documents of a chunk of this size. It fails once the work of `budget` is stopped.
+    /// Creates a builder for the documents of a chunk of this size. It fails once the work of
+    /// `budget` is stopped.
     pub(crate) fn new(limits: &FbcLimits, chunk: usize, budget: &Budget) -> Self {
         Self {
             depth: limits.depth,
@@ -106,7 +110,8 @@ impl LineBuilder {
         &mut self.text.meter
     }
 
-    /// Fails if the documents take more memory than the limit. To be called after every part of a document.
+    /// Fails if the documents take more memory than the limit. To be called after every part of a
+    /// document.
     #[inline]
     pub(crate) fn check_memory(&self) -> Result<(), FbcErrorKind> {
         self.text.meter.check()
@@ -131,7 +136,11 @@ impl LineBuilder {
         }
         let text = self.value();
         let start = text.bytes.len();
-        text.push(if kind == Container::Object { b'{' } else { b'[' });
+        text.push(if kind == Container::Object {
+            b'{'
+        } else {
+            b'['
+        });
         self.open.push(OpenContainer {
             kind,
             sorted: true,
@@ -149,7 +158,8 @@ impl LineBuilder {
         self.end_key(start);
     }
 
-    /// Starts an entry of the innermost open object, whose key is appended to [`Self::value`]. Returns its offset.
+    /// Starts an entry of the innermost open object, whose key is appended to [`Self::value`].
+    /// Returns its offset.
     #[inline]
     pub(crate) fn begin_key(&mut self) -> usize {
         let open = self.open.last();
@@ -193,7 +203,8 @@ impl LineBuilder {
         let Some(open) = self.open.last_mut() else {
             return;
         };
-        // Most documents are sorted already, so one comparison with the key before is all that they cost.
+        // Most documents are sorted already, so one comparison with the key before is all that they
+        // cost.
         if let Some(last) = self.entries[open.entries as usize..].last()
             && last.key(&self.text.bytes, &self.keys) >= entry.key(&self.text.bytes, &self.keys)
         {

@@ -4,7 +4,8 @@ use crate::canon::memory::Text;
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
-/// Bytes that may need an escape: `"`, `\`, controls, and 0xE2, the first byte of U+2028 and U+2029.
+/// Bytes that may need an escape: `"`, `\`, controls, and 0xE2, the first byte of U+2028 and
+/// U+2029.
 pub(crate) const SPECIAL: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;

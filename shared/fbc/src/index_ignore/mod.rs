@@ -12,9 +12,9 @@ const LINE_LIMIT: usize = 64 * 1024;
 
 /// Patterns of all `.indexignore` files of a catalog.
 ///
-/// The rules are those of the Go library that declcfg uses. They differ from git's: a pattern without a slash is
-/// compared with every component of a path, later files beat earlier ones, and a file can be included again although
-/// its folder is excluded.
+/// The rules are those of the Go library that declcfg uses. They differ from git's: a pattern
+/// without a slash is compared with every component of a path, later files beat earlier ones, and a
+/// file can be included again although its folder is excluded.
 ///
 /// ```
 /// use catalog_mirror_fbc::IndexIgnore;
@@ -28,7 +28,8 @@ const LINE_LIMIT: usize = 64 * 1024;
 /// ```
 #[derive(Debug, Default)]
 pub struct IndexIgnore {
-    /// Patterns by the components of the path of their file. That is the order of the walk in which the Go library reads the files.
+    /// Patterns by the components of the path of their file. That is the order of the walk in which
+    /// the Go library reads the files.
     files: BTreeMap<Vec<String>, Vec<Pattern>>,
     /// Number of patterns in all files.
     count: usize,
@@ -38,8 +39,8 @@ impl IndexIgnore {
     /// Name of the files that hold patterns, in any folder.
     pub const FILE_NAME: &str = ".indexignore";
 
-    /// Adds the patterns of the `.indexignore` file at `path`. The files may come in any order, and have at most `limit` patterns
-    /// together.
+    /// Adds the patterns of the `.indexignore` file at `path`. The files may come in any order, and
+    /// have at most `limit` patterns together.
     ///
     /// # Errors
     /// Fails if a line is longer than 64 KiB, or if there are too many patterns.
@@ -68,7 +69,8 @@ impl IndexIgnore {
         Ok(())
     }
 
-    /// Returns true if the file at `path` is not part of the catalog. This includes every `.indexignore` file.
+    /// Returns true if the file at `path` is not part of the catalog. This includes every
+    /// `.indexignore` file.
     ///
     /// A step is the comparison of a character or folder with a pattern.
     ///
@@ -105,16 +107,23 @@ mod tests {
 
     use super::IndexIgnore;
 
-    const FILES: &str = "README.md a.yaml d/a.yaml d/e/a.yaml d/keep.yaml skip/a.yaml d/.indexignore";
+    const FILES: &str =
+        "README.md a.yaml d/a.yaml d/e/a.yaml d/keep.yaml skip/a.yaml d/.indexignore";
 
     /// Returns the files that the patterns do not exclude.
     fn left(patterns: &[(&str, &str)]) -> String {
         let mut ignore = IndexIgnore::default();
         for (path, lines) in patterns {
-            ignore.add(path, lines.as_bytes(), 1000).expect("no line is too long");
+            ignore
+                .add(path, lines.as_bytes(), 1000)
+                .expect("no line is too long");
         }
         let is_left = |path: &&str| !ignore.excludes(path, &Budget::default()).unwrap();
-        FILES.split(' ').filter(is_left).collect::<Vec<_>>().join(" ")
+        FILES
+            .split(' ')
+            .filter(is_left)
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 
     #[test]
@@ -123,19 +132,40 @@ mod tests {
         let table = [
             ("", all),
             ("*", ""),
-            ("# c\n\n  *.md  \nskip/\r\n", "a.yaml d/a.yaml d/e/a.yaml d/keep.yaml"),
+            (
+                "# c\n\n  *.md  \nskip/\r\n",
+                "a.yaml d/a.yaml d/e/a.yaml d/keep.yaml",
+            ),
             ("a.yaml/", all),
             ("?.yaml", "README.md d/keep.yaml"),
             // A star takes as much as the rest of the pattern needs.
-            ("*e*p*a*l", "README.md a.yaml d/a.yaml d/e/a.yaml skip/a.yaml"),
-            ("?*?.yaml", "README.md a.yaml d/a.yaml d/e/a.yaml skip/a.yaml"),
+            (
+                "*e*p*a*l",
+                "README.md a.yaml d/a.yaml d/e/a.yaml skip/a.yaml",
+            ),
+            (
+                "?*?.yaml",
+                "README.md a.yaml d/a.yaml d/e/a.yaml skip/a.yaml",
+            ),
             ("*.yam", all),
             ("readme.md", all),
             ("e/a.yaml", all),
-            ("d/*/?.yaml", "README.md a.yaml d/a.yaml d/keep.yaml skip/a.yaml"),
-            ("d/*\n!d/keep.yaml", "README.md a.yaml d/keep.yaml skip/a.yaml"),
-            ("/a.yaml", "README.md d/a.yaml d/e/a.yaml d/keep.yaml skip/a.yaml"),
-            ("**/e/**", "README.md a.yaml d/a.yaml d/keep.yaml skip/a.yaml"),
+            (
+                "d/*/?.yaml",
+                "README.md a.yaml d/a.yaml d/keep.yaml skip/a.yaml",
+            ),
+            (
+                "d/*\n!d/keep.yaml",
+                "README.md a.yaml d/keep.yaml skip/a.yaml",
+            ),
+            (
+                "/a.yaml",
+                "README.md d/a.yaml d/e/a.yaml d/keep.yaml skip/a.yaml",
+            ),
+            (
+                "**/e/**",
+                "README.md a.yaml d/a.yaml d/keep.yaml skip/a.yaml",
+            ),
             ("d**", "README.md a.yaml skip/a.yaml"),
             ("d/**x", all),
             ("[", all),
@@ -150,8 +180,14 @@ mod tests {
 
     #[test]
     fn patterns_apply_only_to_the_folder_of_their_file() {
-        let patterns = [("d/.indexignore", "/a.yaml\n!keep.yaml"), (".indexignore", "keep.yaml")];
-        assert_eq!(left(&patterns), "README.md a.yaml d/e/a.yaml d/keep.yaml skip/a.yaml");
+        let patterns = [
+            ("d/.indexignore", "/a.yaml\n!keep.yaml"),
+            (".indexignore", "keep.yaml"),
+        ];
+        assert_eq!(
+            left(&patterns),
+            "README.md a.yaml d/e/a.yaml d/keep.yaml skip/a.yaml"
+        );
     }
 
     fn limited(lines: &str, patterns: usize) -> Result<IndexIgnore, String> {
@@ -181,15 +217,22 @@ mod tests {
         let families: [(&str, Make); 5] = [
             ("many patterns", |n| ("x*y\n".repeat(n), "xa/xb".into())),
             ("long path", |n| ("x*y\n".into(), "xa/".repeat(n) + "b")),
-            ("deep pattern", |n| ("a/".repeat(n) + "b", "a/".repeat(n) + "c")),
+            ("deep pattern", |n| {
+                ("a/".repeat(n) + "b", "a/".repeat(n) + "c")
+            }),
             ("stars", |n| ("*a".repeat(n) + "b", "a".repeat(200))),
-            ("folders", |n| ("**/".repeat(n) + "a/**/b", "x/".repeat(n) + "c")),
+            ("folders", |n| {
+                ("**/".repeat(n) + "a/**/b", "x/".repeat(n) + "c")
+            }),
         ];
         for (name, make) in families {
             let cost = |n| {
                 let (lines, path) = make(n);
                 let budget = Budget::default();
-                limited(&lines, usize::MAX).unwrap().excludes(&path, &budget).unwrap();
+                limited(&lines, usize::MAX)
+                    .unwrap()
+                    .excludes(&path, &budget)
+                    .unwrap();
                 budget.used()
             };
             for n in [500, 2000] {

@@ -12,7 +12,8 @@ pub(super) struct Pattern {
 /// Component of a pattern.
 #[derive(Debug)]
 struct PathStep {
-    /// True after `**`, and in a pattern without slashes: any number of folders may stand before the component that matches.
+    /// True after `**`, and in a pattern without slashes: any number of folders may stand before
+    /// the component that matches.
     skips: bool,
     /// `None` if no component matches: the text is malformed, or has `**` beside other characters.
     glob: Option<Glob>,
@@ -29,18 +30,20 @@ impl Pattern {
         }
     }
 
-    /// Compares the pattern with the path of a file, relative to the folder of the pattern. Returns true if it excludes the file,
-    /// false if it includes it, and `None` if it does not match.
+    /// Compares the pattern with the path of a file, relative to the folder of the pattern. Returns
+    /// true if it excludes the file, false if it includes it, and `None` if it does not match.
     pub(super) fn excludes(&self, path: &[&str], steps: &mut u64) -> Option<bool> {
         let mut rest = path;
         let matched = self.steps.iter().all(|step| step.advance(&mut rest, steps));
-        // The first component that matches decides, even if it is the file itself and the pattern means folders.
+        // The first component that matches decides, even if it is the file itself and the pattern
+        // means folders.
         let matched = matched && !self.steps.is_empty() && !(self.folders_only && rest.is_empty());
         matched.then_some(!self.include)
     }
 }
 
-/// Reads a pattern. A final `**` matches nothing by itself; the Go library treats it so, git does not.
+/// Reads a pattern. A final `**` matches nothing by itself; the Go library treats it so, git does
+/// not.
 fn path_steps(text: &str) -> Vec<PathStep> {
     // Without slashes, `**` is two stars, which match every name.
     let is_name = !text.contains('/');
@@ -126,11 +129,12 @@ impl Glob {
         Some(Self(tokens))
     }
 
-    /// Returns true if `name` matches. Adds one to `steps` for each token or range that is compared.
+    /// Returns true if `name` matches. Adds one to `steps` for each token or range that is
+    /// compared.
     pub(super) fn matches(&self, name: &str, steps: &mut u64) -> bool {
         let (mut token, mut rest) = (0, name.chars());
-        // Backtracking to the last `*` is enough, so the work is at most the product of the two lengths: earlier `*` never
-        // need to take more.
+        // Backtracking to the last `*` is enough, so the work is at most the product of the two
+        // lengths: earlier `*` never need to take more.
         let mut retry = None;
         loop {
             *steps += 1;
@@ -166,7 +170,8 @@ fn class(rest: &mut Peekable<Chars<'_>>) -> Option<GlobToken> {
     let negated = rest.next_if_eq(&'^').is_some();
     let mut ranges = Vec::new();
     loop {
-        // As in Go, a class holds at least one range, so a `]` right after the opening bracket is malformed.
+        // As in Go, a class holds at least one range, so a `]` right after the opening bracket is
+        // malformed.
         if !ranges.is_empty() && rest.next_if_eq(&']').is_some() {
             return Some(GlobToken::Class { negated, ranges });
         }

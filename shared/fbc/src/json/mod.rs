@@ -45,7 +45,8 @@ pub(crate) fn replaced(bytes: &[u8]) -> impl Iterator<Item = &str> {
 
 const REPLACEMENT: &str = "\u{fffd}";
 
-/// Returns the end of the next object of the stream, found by its brackets alone; `None` if it is not complete.
+/// Returns the end of the next object of the stream, found by its brackets alone; `None` if it is
+/// not complete.
 pub(crate) fn value_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     // In malformed JSON the end may be wrong. The parser then finds the error before that place.
     let mut depth = 0_usize;
@@ -68,7 +69,8 @@ pub(crate) fn value_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-/// Returns the end of the string whose text begins at this offset, behind its quote; `None` if it is not complete.
+/// Returns the end of the string whose text begins at this offset, behind its quote; `None` if it
+/// is not complete.
 pub(crate) fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     loop {
         at += memchr2(b'"', b'\\', bytes.get(at..)?)?;

@@ -16,11 +16,18 @@ fn invalid(what: &str) -> FbcErrorKind {
 }
 
 /// Parses the value that starts at `at` into `builder` and returns its end.
-pub(crate) fn parse(text: JsonText<'_>, at: usize, builder: &mut LineBuilder) -> Result<usize, JsonError> {
+pub(crate) fn parse(
+    text: JsonText<'_>,
+    at: usize,
+    builder: &mut LineBuilder,
+) -> Result<usize, JsonError> {
     let mut parser = Parser { text, at, builder };
     match parser.whole_value() {
         Ok(()) => Ok(parser.at),
-        Err(kind) => Err(JsonError { at: parser.at, kind }),
+        Err(kind) => Err(JsonError {
+            at: parser.at,
+            kind,
+        }),
     }
 }
 
@@ -41,7 +48,8 @@ struct Parser<'a> {
 
 impl Parser<'_> {
     fn whole_value(&mut self) -> Result<(), FbcErrorKind> {
-        // A loop instead of recursion: the input decides the depth, and a deep one must not overflow the thread's stack.
+        // A loop instead of recursion: the input decides the depth, and a deep one must not
+        // overflow the thread's stack.
         loop {
             self.value()?;
             self.builder.check_memory()?;
@@ -102,7 +110,8 @@ impl Parser<'_> {
         Ok(true)
     }
 
-    /// Closes the containers that end after a value, up to the next comma. Returns true if none is open any more.
+    /// Closes the containers that end after a value, up to the next comma. Returns true if none is
+    /// open any more.
     fn close(&mut self) -> Result<bool, FbcErrorKind> {
         while let Some(kind) = self.builder.kind() {
             match (self.next()?, kind) {
@@ -153,7 +162,11 @@ fn copy_string(text: JsonText<'_>, mut at: usize, out: &mut Text) -> Result<usiz
                 return Ok(at + 1);
             }
             // These escapes are canonical already.
-            [b'\\', short @ (b'n' | b't' | b'"' | b'\\' | b'r' | b'b' | b'f'), ..] => {
+            [
+                b'\\',
+                short @ (b'n' | b't' | b'"' | b'\\' | b'r' | b'b' | b'f'),
+                ..,
+            ] => {
                 out.extend_from_slice(&[b'\\', short]);
                 at += 2;
             }
@@ -162,7 +175,8 @@ fn copy_string(text: JsonText<'_>, mut at: usize, out: &mut Text) -> Result<usiz
                 escape(character.encode_utf8(&mut [0; 4]), out);
                 at = end;
             }
-            // 0xE2 starts U+2028 and U+2029, which Go escapes, and many characters that it does not.
+            // 0xE2 starts U+2028 and U+2029, which Go escapes, and many characters that it does
+            // not.
             [0xE2, 0x80..=0xBF, 0x80..=0xBF, ..] => at += escape_one(&bytes[at..], out),
             [0xE2, ..] => {
                 out.extend_from_slice(REPLACEMENT.as_bytes());
@@ -190,7 +204,8 @@ fn unescape(bytes: &[u8], at: usize) -> Result<(char, usize), FbcErrorKind> {
     Ok((character, at + 2))
 }
 
-/// Returns the character of the `\u` escape at `at` and its end. Half a surrogate pair becomes U+FFFD, as in Go.
+/// Returns the character of the `\u` escape at `at` and its end. Half a surrogate pair becomes
+/// U+FFFD, as in Go.
 fn unicode(bytes: &[u8], at: usize) -> Result<(char, usize), FbcErrorKind> {
     let high = hex(bytes, at)?;
     if (0xD800..0xDC00).contains(&high)
@@ -228,7 +243,8 @@ fn copy_number(bytes: &[u8], at: usize, out: &mut Text) -> Result<usize, FbcErro
         end += 1 + usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
         end = digits(bytes, end)?;
     }
-    // An integer keeps all its digits. catalogd rounds integers beyond 2^53, see the list of deviations.
+    // An integer keeps all its digits. catalogd rounds integers beyond 2^53, see the list of
+    // deviations.
     if end == integer {
         out.extend_from_slice(&bytes[at..end]);
         return Ok(end);
@@ -249,7 +265,8 @@ fn copy_word(bytes: &[u8], at: usize, word: &[u8], out: &mut Text) -> Result<usi
         out.extend_from_slice(word);
         return Ok(at + word.len());
     }
-    // An incomplete word at the end of the input may be cut off; the caller then reads more of the file.
+    // An incomplete word at the end of the input may be cut off; the caller then reads more of the
+    // file.
     match word.starts_with(rest) {
         true => Err(FbcErrorKind::JsonEnd),
         false => Err(invalid("a value is expected")),
@@ -258,7 +275,10 @@ fn copy_word(bytes: &[u8], at: usize, word: &[u8], out: &mut Text) -> Result<usi
 
 /// Returns the end of the digits at `at`. Fails if there is none.
 fn digits(bytes: &[u8], at: usize) -> Result<usize, FbcErrorKind> {
-    let count = bytes[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let count = bytes[at..]
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit())
+        .count();
     match count {
         0 if at == bytes.len() => Err(FbcErrorKind::JsonEnd),
         0 => Err(invalid("a digit is expected")),

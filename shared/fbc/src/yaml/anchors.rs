@@ -7,8 +7,8 @@ use crate::{canon::memory::MemoryMeter, error::FbcErrorKind};
 use super::YamlError;
 use super::source::{YamlPart, YamlSource};
 
-/// Memory that the parser takes for the name of an anchor, and [`Tape`] for its place, in bytes: entries of trees and tables that
-/// are half empty.
+/// Memory that the parser takes for the name of an anchor, and [`Tape`] for its place, in bytes:
+/// entries of trees and tables that are half empty.
 const ANCHOR_BYTES: usize = 160;
 
 /// Anchored object or array that is being read.
@@ -83,7 +83,10 @@ impl<'a> Tape<'a> {
         if id > 0 && memory.take(ANCHOR_BYTES) {
             self.anchors.insert(id, self.at..self.at);
             match part {
-                YamlPart::Begin(_) => self.open.push(OpenAnchor { id, level: self.level }),
+                YamlPart::Begin(_) => self.open.push(OpenAnchor {
+                    id,
+                    level: self.level,
+                }),
                 _ => self.end(id),
             }
         }
@@ -98,7 +101,11 @@ impl<'a> Tape<'a> {
 
     /// Returns the parts of the value that an alias refers to.
     pub(super) fn value(&self, id: usize) -> Result<Range<usize>, FbcErrorKind> {
-        let value = self.anchors.get(&id).filter(|parts| !parts.is_empty()).cloned();
+        let value = self
+            .anchors
+            .get(&id)
+            .filter(|parts| !parts.is_empty())
+            .cloned();
         value.ok_or_else(|| FbcErrorKind::malformed("an alias refers to the value that it is in"))
     }
 
@@ -108,7 +115,12 @@ impl<'a> Tape<'a> {
     }
 
     /// Reads kept parts again before what comes next: for an alias, or for the list of a merge key.
-    pub(super) fn replay(&mut self, parts: Range<usize>, is_aliased: bool, memory: &mut MemoryMeter) {
+    pub(super) fn replay(
+        &mut self,
+        parts: Range<usize>,
+        is_aliased: bool,
+        memory: &mut MemoryMeter,
+    ) {
         let is_aliased = is_aliased || self.is_aliased();
         memory.push(&mut self.replays, Replay { parts, is_aliased });
     }
@@ -121,14 +133,16 @@ impl<'a> Tape<'a> {
     /// Returns the memory for the parts and anchors, in bytes.
     pub(super) fn memory(&self) -> usize {
         let texts: usize = self.parts.iter().map(YamlPart::memory).sum();
-        let lists = self.parts.capacity() * size_of::<YamlPart<'_>>() + self.replays.capacity() * size_of::<Replay>();
+        let lists = self.parts.capacity() * size_of::<YamlPart<'_>>()
+            + self.replays.capacity() * size_of::<Replay>();
         lists + texts + self.anchors.len() * ANCHOR_BYTES
     }
 }
 
 /// Up to this number of nodes, aliases may make up 99 % of a document (go-yaml, `decode.go`).
 const LOW: f64 = 400_000.0;
-/// From this number of nodes on, aliases may make up 10 % of a document. Between the two the share falls evenly.
+/// From this number of nodes on, aliases may make up 10 % of a document. Between the two the share
+/// falls evenly.
 const HIGH: f64 = 4_000_000.0;
 
 /// Counter of the bytes and nodes that aliases add.
@@ -172,7 +186,10 @@ impl AliasBudget {
         Ok(())
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "a document has far less than 2^52 nodes")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a document has far less than 2^52 nodes"
+    )]
     fn excessive(&self) -> bool {
         let nodes = self.nodes as f64;
         let part = ((nodes - LOW) / (HIGH - LOW)).clamp(0.0, 1.0);

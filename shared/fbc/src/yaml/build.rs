@@ -16,12 +16,13 @@ use super::source::{Scalar, YamlPart, YamlSource};
 enum Frame {
     /// An array; a value comes next.
     Array,
-    /// An object. `merged` is true if its entries go into the object around it, `key` if a key comes next.
+    /// An object. `merged` is true if its entries go into the object around it, `key` if a key
+    /// comes next.
     Object { merged: bool, key: bool },
     /// Values of a merge key, of which so many are left; a mapping or a list of them comes next.
     Merge(usize),
-    /// The list of a merge key, with this number of open containers in it. It is kept, and read again from its last item to its
-    /// first, because earlier ones take precedence.
+    /// The list of a merge key, with this number of open containers in it. It is kept, and read
+    /// again from its last item to its first, because earlier ones take precedence.
     MergeList(usize),
 }
 
@@ -56,7 +57,9 @@ impl<'c, 's> DocumentBuilder<'c, 's> {
         while let Some(part) = self.tape.next(source, self.builder.memory())? {
             self.step(part).map_err(|kind| source.error(kind))?;
         }
-        let held = self.levels * LEVEL_BYTES + self.items.capacity() * size_of::<usize>() + self.tape.memory();
+        let held = self.levels * LEVEL_BYTES
+            + self.items.capacity() * size_of::<usize>()
+            + self.tape.memory();
         self.builder.memory().give_back(held);
         Ok(!self.null)
     }
@@ -129,7 +132,9 @@ impl<'c, 's> DocumentBuilder<'c, 's> {
             ScalarValue::String(key) => self.builder.key(&key),
             ScalarValue::Bool(key) => self.builder.key(if key { "true" } else { "false" }),
             ScalarValue::Float(key) => self.builder.key(&float_key(key)),
-            ScalarValue::Int(key) if i64::try_from(key).is_ok() => self.builder.key(&key.to_string()),
+            ScalarValue::Int(key) if i64::try_from(key).is_ok() => {
+                self.builder.key(&key.to_string())
+            }
             ScalarValue::Int(_) | ScalarValue::Big(_) => return Err(no_key("so large an integer")),
             ScalarValue::Null => return Err(no_key("null")),
         }
@@ -142,7 +147,8 @@ impl<'c, 's> DocumentBuilder<'c, 's> {
         self.budget.node(self.tape.is_aliased())
     }
 
-    /// Ends a value: the next one of a merge key comes next, else the object around it turns between key and value.
+    /// Ends a value: the next one of a merge key comes next, else the object around it turns
+    /// between key and value.
     fn turn(&mut self) {
         if let Some(Frame::Merge(left)) = self.frames.last_mut() {
             *left -= 1;
@@ -230,7 +236,10 @@ impl<'c, 's> DocumentBuilder<'c, 's> {
 
     /// Returns true if an alias refers to an object.
     fn is_object(&self, id: usize) -> Result<bool, FbcErrorKind> {
-        Ok(matches!(self.tape.first(id)?, YamlPart::Begin(Container::Object)))
+        Ok(matches!(
+            self.tape.first(id)?,
+            YamlPart::Begin(Container::Object)
+        ))
     }
 
     /// Notes one part in the list of a merge key, whose items are mappings.
@@ -300,7 +309,9 @@ fn write(value: &ScalarValue<'_>, out: &mut Text) -> Result<(), FbcErrorKind> {
         ScalarValue::Bool(false) => out.extend_from_slice(b"false"),
         ScalarValue::Int(int) => out.extend_from_slice(int.to_string().as_bytes()),
         ScalarValue::Big(digits) => out.extend_from_slice(digits.as_bytes()),
-        ScalarValue::Float(value) if value.is_nan() => return Err(FbcErrorKind::malformed("NaN has no form in JSON")),
+        ScalarValue::Float(value) if value.is_nan() => {
+            return Err(FbcErrorKind::malformed("NaN has no form in JSON"));
+        }
         ScalarValue::Float(value) if value.is_infinite() => {
             return Err(FbcErrorKind::malformed("infinity has no form in JSON"));
         }

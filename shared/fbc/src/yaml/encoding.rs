@@ -2,7 +2,8 @@ use std::borrow::Cow;
 
 use crate::{error::FbcErrorKind, stream::newlines};
 
-/// Returns the text of a document in UTF-8, or in UTF-16 with a byte order mark. An error carries its line.
+/// Returns the text of a document in UTF-8, or in UTF-16 with a byte order mark. An error carries
+/// its line.
 pub(super) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, (usize, FbcErrorKind)> {
     let text = match bytes {
         [0xFE, 0xFF, units @ ..] => Cow::Owned(utf16(units, u16::from_be_bytes)?),
@@ -13,7 +14,12 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, (usize, FbcErrorKind)
     if printable(text.as_bytes()) {
         return Ok(text);
     }
-    let refused = |at: usize, what| Err((newlines(&text.as_bytes()[..at]) + 1, FbcErrorKind::malformed(what)));
+    let refused = |at: usize, what| {
+        Err((
+            newlines(&text.as_bytes()[..at]) + 1,
+            FbcErrorKind::malformed(what),
+        ))
+    };
     if let Some((at, _)) = text.char_indices().find(|(_, c)| !allowed(*c)) {
         return refused(at, "invalid text: it holds a control character");
     }
@@ -23,8 +29,8 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, (usize, FbcErrorKind)
     Ok(next_lines(text))
 }
 
-/// Returns the offset of a byte order mark that only white space precedes on its line. The parser skips some of them, and for
-/// go-yaml they are a part of the word that follows.
+/// Returns the offset of a byte order mark that only white space precedes on its line. The parser
+/// skips some of them, and for go-yaml they are a part of the word that follows.
 fn line_with_mark(text: &str) -> Option<usize> {
     let mut marks = text.match_indices('\u{feff}').map(|(at, _)| at);
     marks.find(|at| {
@@ -50,12 +56,14 @@ fn next_lines(text: Cow<'_, str>) -> Cow<'_, str> {
 }
 
 fn utf8(bytes: &[u8]) -> Result<Cow<'_, str>, (usize, FbcErrorKind)> {
-    std::str::from_utf8(bytes).map(Cow::Borrowed).map_err(|error| {
-        (
-            newlines(&bytes[..error.valid_up_to()]) + 1,
-            FbcErrorKind::malformed("invalid UTF-8"),
-        )
-    })
+    std::str::from_utf8(bytes)
+        .map(Cow::Borrowed)
+        .map_err(|error| {
+            (
+                newlines(&bytes[..error.valid_up_to()]) + 1,
+                FbcErrorKind::malformed("invalid UTF-8"),
+            )
+        })
 }
 
 fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, (usize, FbcErrorKind)> {
@@ -65,7 +73,9 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, (usize, FbcEr
         return Err(error());
     }
     let characters = || char::decode_utf16(units.iter().map(|pair| unit(*pair)));
-    let size = characters().map(|read| read.map_or(0, char::len_utf8)).sum();
+    let size = characters()
+        .map(|read| read.map_or(0, char::len_utf8))
+        .sum();
     // Of the right size from the start: `collect` would take up to twice as much.
     let mut text = String::with_capacity(size);
     for read in characters() {
@@ -74,7 +84,8 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, (usize, FbcEr
     Ok(text)
 }
 
-/// Returns true if all bytes are printable ASCII, which most documents are. The check of each character is slower.
+/// Returns true if all bytes are printable ASCII, which most documents are. The check of each
+/// character is slower.
 fn printable(bytes: &[u8]) -> bool {
     bytes.iter().fold(true, |all, byte| {
         all & matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7E)

@@ -17,8 +17,8 @@ use crate::{FbcLimits, canon::LineBuilder, error::FbcErrorKind};
 use build::DocumentBuilder;
 use source::YamlSource;
 
-/// Memory that the parser takes for a `%TAG` directive, in bytes: an entry of a B-tree whose nodes are half empty, and two
-/// short strings.
+/// Memory that the parser takes for a `%TAG` directive, in bytes: an entry of a B-tree whose nodes
+/// are half empty, and two short strings.
 const DIRECTIVE_BYTES: usize = 192;
 
 /// Error on a line of a YAML document.
@@ -37,7 +37,10 @@ pub(crate) fn parse(
     emit: &mut dyn FnMut(&mut LineBuilder) -> Result<(), FbcErrorKind>,
 ) -> Result<(), YamlError> {
     let lines = split::lines(part);
-    let text = encoding::decode(&lines).map_err(|(line, kind)| YamlError { line: Some(line), kind })?;
+    let text = encoding::decode(&lines).map_err(|(line, kind)| YamlError {
+        line: Some(line),
+        kind,
+    })?;
     let mut held = 0;
     if let Cow::Owned(lines) = &lines {
         held += lines.capacity();
@@ -46,7 +49,9 @@ pub(crate) fn parse(
         held += text.capacity();
     }
     builder.memory().take(held);
-    builder.memory().take(directives(&text).saturating_mul(DIRECTIVE_BYTES));
+    builder
+        .memory()
+        .take(directives(&text).saturating_mul(DIRECTIVE_BYTES));
     let enough = builder.check_memory();
     enough.map_err(|kind| YamlError { line: None, kind })?;
     let mut source = YamlSource::new(&text, limits);
@@ -55,14 +60,18 @@ pub(crate) fn parse(
         let line = source.line();
         let object = DocumentBuilder::new(builder, limits).build(&mut source)?;
         if object {
-            emit(builder).map_err(|kind| YamlError { line: Some(line), kind })?;
+            emit(builder).map_err(|kind| YamlError {
+                line: Some(line),
+                kind,
+            })?;
         }
     }
     builder.memory().give_back(held);
     Ok(())
 }
 
-/// Returns the first document as JSON with sorted keys, within the default limits; `None` if it is null.
+/// Returns the first document as JSON with sorted keys, within the default limits; `None` if it is
+/// null.
 fn first_as_json(bytes: &[u8]) -> Result<Option<String>, FbcErrorKind> {
     let limits = FbcLimits::default();
     let first = split::document(bytes, 0).map_err(|(_, kind)| kind)?;
@@ -81,7 +90,10 @@ fn first_as_json(bytes: &[u8]) -> Result<Option<String>, FbcErrorKind> {
 
 /// Returns true if the first document is YAML, of any kind. `sigs.k8s.io/yaml` ignores all others.
 pub fn is_yaml(bytes: &[u8]) -> bool {
-    matches!(first_as_json(bytes), Ok(_) | Err(FbcErrorKind::NotAnObject(_)))
+    matches!(
+        first_as_json(bytes),
+        Ok(_) | Err(FbcErrorKind::NotAnObject(_))
+    )
 }
 
 /// Returns the first document as JSON with sorted keys, as `sigs.k8s.io/yaml` converts an object.
@@ -100,7 +112,9 @@ pub fn yaml_to_json(mut bytes: &[u8]) -> Result<String, FbcErrorKind> {
 
 /// Returns true if each line is empty or a comment.
 fn is_comment(document: &[u8]) -> bool {
-    let mut lines = document.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let mut lines = document
+        .split(|byte| *byte == b'\n')
+        .map(<[u8]>::trim_ascii);
     lines.all(|line| line.is_empty() || line.starts_with(b"#"))
 }
 
@@ -108,5 +122,7 @@ fn is_comment(document: &[u8]) -> bool {
 fn directives(text: &str) -> usize {
     let text = text.as_bytes();
     let starts_a_line = |at: &usize| *at == 0 || matches!(text[*at - 1], b'\n' | b'\r');
-    memchr::memchr_iter(b'%', text).filter(starts_a_line).count()
+    memchr::memchr_iter(b'%', text)
+        .filter(starts_a_line)
+        .count()
 }

@@ -33,8 +33,12 @@ pub(super) fn resolve<'a>(scalar: Scalar<'a>) -> Result<ScalarValue<'a>, FbcErro
     match tag {
         None if plain => Ok(untagged(&value).unwrap_or(ScalarValue::String(value))),
         Some("!!binary") => binary(&value),
-        Some("!!timestamp") if untagged(&value).is_none() && dated(&value) => Ok(ScalarValue::String(value)),
-        Some(tag @ ("!!bool" | "!!int" | "!!float" | "!!null" | "!!timestamp")) => tagged(&value, tag),
+        Some("!!timestamp") if untagged(&value).is_none() && dated(&value) => {
+            Ok(ScalarValue::String(value))
+        }
+        Some(tag @ ("!!bool" | "!!int" | "!!float" | "!!null" | "!!timestamp")) => {
+            tagged(&value, tag)
+        }
         _ => Ok(ScalarValue::String(value)),
     }
 }
@@ -47,7 +51,9 @@ fn tagged<'a>(value: &str, tag: &'static str) -> Result<ScalarValue<'a>, FbcErro
         | (Some(found @ ScalarValue::Int(_)), "!!int")
         | (Some(found @ (ScalarValue::Float(_) | ScalarValue::Big(_))), "!!float") => Ok(found),
         #[expect(clippy::cast_precision_loss, reason = "the tag asks for a float")]
-        (Some(ScalarValue::Int(int)), "!!float") if i64::try_from(int).is_ok() => Ok(ScalarValue::Float(int as f64)),
+        (Some(ScalarValue::Int(int)), "!!float") if i64::try_from(int).is_ok() => {
+            Ok(ScalarValue::Float(int as f64))
+        }
         _ => Err(no_value(value, tag)),
     }
 }
@@ -63,8 +69,13 @@ fn dated(value: &str) -> bool {
 }
 
 fn binary<'a>(value: &str) -> Result<ScalarValue<'a>, FbcErrorKind> {
-    let digits: String = value.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
-    let bytes = BASE64.decode(digits).map_err(|_| no_value(value, "!!binary"))?;
+    let digits: String = value
+        .chars()
+        .filter(|c| !matches!(c, '\r' | '\n'))
+        .collect();
+    let bytes = BASE64
+        .decode(digits)
+        .map_err(|_| no_value(value, "!!binary"))?;
     // U+FFFD has three bytes.
     let mut text = String::with_capacity(3 * bytes.len());
     text.extend(replaced(&bytes));
@@ -90,7 +101,9 @@ fn word<'a>(value: &str) -> Option<ScalarValue<'a>> {
         return None;
     }
     Some(match value {
-        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => ScalarValue::Bool(true),
+        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
+            ScalarValue::Bool(true)
+        }
         "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
             ScalarValue::Bool(false)
         }
@@ -104,7 +117,8 @@ fn word<'a>(value: &str) -> Option<ScalarValue<'a>> {
 
 fn number<'a>(value: &str, first: u8) -> Option<ScalarValue<'a>> {
     if first == b'.' {
-        // In this case only, go-yaml leaves underscores to Go's `ParseFloat`, which wants digits on both sides.
+        // In this case only, go-yaml leaves underscores to Go's `ParseFloat`, which wants digits on
+        // both sides.
         let between = |at: usize| {
             let digit = |at: usize| value.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
             digit(at - 1) && digit(at + 1)
@@ -117,7 +131,9 @@ fn number<'a>(value: &str, first: u8) -> Option<ScalarValue<'a>> {
     } else {
         value.into()
     };
-    integer(&plain).map(ScalarValue::Int).or_else(|| decimal(&plain))
+    integer(&plain)
+        .map(ScalarValue::Int)
+        .or_else(|| decimal(&plain))
 }
 
 /// Reads an integer as Go's `ParseInt` and `ParseUint` do with base 0.
@@ -141,7 +157,8 @@ fn integer(text: &str) -> Option<i128> {
     let value = i128::from_str_radix(digits, base).ok()?;
     let value = if negative { -value } else { value };
     let signed = i64::try_from(value).is_ok();
-    // go-yaml calls `ParseUint`, which refuses signs, so only a number without one may need the whole 64 bits.
+    // go-yaml calls `ParseUint`, which refuses signs, so only a number without one may need the
+    // whole 64 bits.
     let unsigned = text.as_bytes()[0].is_ascii_digit() && u64::try_from(value).is_ok();
     (signed || unsigned).then_some(value)
 }
@@ -165,7 +182,10 @@ fn decimal<'a>(text: &str) -> Option<ScalarValue<'a>> {
 
 /// Returns a float as `sigs.k8s.io/yaml` prints it as a key: Go's `%g` of a float32.
 pub(super) fn float_key(value: f64) -> String {
-    #[expect(clippy::cast_possible_truncation, reason = "catalogd rounds keys to float32")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "catalogd rounds keys to float32"
+    )]
     let value = value as f32;
     if value.is_nan() {
         return ".nan".into();
@@ -177,6 +197,10 @@ pub(super) fn float_key(value: f64) -> String {
     let (digits, power) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     match power.parse::<i32>() {
         Ok(-4..6) | Err(_) => value.to_string(),
-        Ok(power) => format!("{digits}e{}{:02}", if power < 0 { '-' } else { '+' }, power.abs()),
+        Ok(power) => format!(
+            "{digits}e{}{:02}",
+            if power < 0 { '-' } else { '+' },
+            power.abs()
+        ),
     }
 }

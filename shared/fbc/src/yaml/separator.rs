@@ -7,8 +7,8 @@ pub(super) fn is(c: char) -> bool {
     matches!(c, '\u{2028}' | '\u{2029}')
 }
 
-/// Returns the value of a scalar with line separators as YAML 1.1 defines it, or `None` if YAML 1.1 would not read it as
-/// one scalar.
+/// Returns the value of a scalar with line separators as YAML 1.1 defines it, or `None` if YAML 1.1
+/// would not read it as one scalar.
 pub(super) fn apply(value: &str, style: ScalarStyle, source: &str) -> Option<String> {
     let count = |text: &str| text.chars().filter(|c| is(*c)).count();
     if count(value) != count(source) {
@@ -20,9 +20,13 @@ pub(super) fn apply(value: &str, style: ScalarStyle, source: &str) -> Option<Str
         ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted if beside_break(source) => None,
         // White space around a line break is not part of the value.
         ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => join(value, |before, after| {
-            Some((before.trim_end_matches(BLANK), after.trim_start_matches(BLANK)))
+            Some((
+                before.trim_end_matches(BLANK),
+                after.trim_start_matches(BLANK),
+            ))
         }),
-        // YAML 1.1 counts a separator among the breaks at the end of the value, and among those of an empty line.
+        // YAML 1.1 counts a separator among the breaks at the end of the value, and among those of
+        // an empty line.
         ScalarStyle::Literal | ScalarStyle::Folded if ends_a_line(value) => None,
         ScalarStyle::Literal | ScalarStyle::Folded => {
             let indent = indent(value, source)?;
@@ -36,10 +40,14 @@ pub(super) fn apply(value: &str, style: ScalarStyle, source: &str) -> Option<Str
     }
 }
 
-/// Returns true if the comment on this line, if there is one, ends at the same place in YAML 1.1. There a line separator ends the
-/// comment, so that only white space or another comment may follow it.
+/// Returns true if the comment on this line, if there is one, ends at the same place in YAML 1.1.
+/// There a line separator ends the comment, so that only white space or another comment may follow
+/// it.
 pub(super) fn ends_well(line: &str) -> bool {
-    let mut others = line.split(is).skip(1).map(|line| line.trim_start_matches(BLANK));
+    let mut others = line
+        .split(is)
+        .skip(1)
+        .map(|line| line.trim_start_matches(BLANK));
     others.all(|line| line.is_empty() || line.starts_with('#'))
 }
 
@@ -49,10 +57,17 @@ fn beside_break(source: &str) -> bool {
     parts.any(|part| part.is_empty() || part.starts_with(BREAK) || part.ends_with(BREAK))
 }
 
-/// Returns true if only white space stands between a separator and a line break, or the start or the end of the value.
+/// Returns true if only white space stands between a separator and a line break, or the start or
+/// the end of the value.
 fn ends_a_line(value: &str) -> bool {
-    let mut after = value.split(is).skip(1).map(|part| part.trim_start_matches(BLANK));
-    let mut before = value.rsplit(is).skip(1).map(|part| part.trim_end_matches(BLANK));
+    let mut after = value
+        .split(is)
+        .skip(1)
+        .map(|part| part.trim_start_matches(BLANK));
+    let mut before = value
+        .rsplit(is)
+        .skip(1)
+        .map(|part| part.trim_end_matches(BLANK));
     after.any(|part| part.is_empty() || part.starts_with(BREAK))
         || before.any(|part| part.is_empty() || part.ends_with(BREAK))
 }
@@ -73,7 +88,10 @@ fn indent(value: &str, source: &str) -> Option<usize> {
 }
 
 /// Lets `edge` shorten the text before and after every separator.
-fn join<'v>(value: &'v str, mut edge: impl FnMut(&'v str, &'v str) -> Option<(&'v str, &'v str)>) -> Option<String> {
+fn join<'v>(
+    value: &'v str,
+    mut edge: impl FnMut(&'v str, &'v str) -> Option<(&'v str, &'v str)>,
+) -> Option<String> {
     let mut joined = String::with_capacity(value.len());
     let mut rest = value;
     while let Some(at) = rest.find(is) {

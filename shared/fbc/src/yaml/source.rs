@@ -1,6 +1,8 @@
 use std::{borrow::Cow, fmt::Display};
 
-use granit_parser::{Event, Marker, Parser, ScalarStyle, Span, StrInput, StructureStyle, Tag as ParserTag, options};
+use granit_parser::{
+    Event, Marker, Parser, ScalarStyle, Span, StrInput, StructureStyle, Tag as ParserTag, options,
+};
 use memchr::memmem;
 
 use crate::{FbcLimits, canon::Container, error::FbcErrorKind};
@@ -42,7 +44,9 @@ impl YamlPart<'_> {
     pub(super) fn memory(&self) -> usize {
         match self {
             // The digits, the bytes and their text.
-            Self::Scalar(scalar) if scalar.tag == Some("!!binary") => scalar.value.len().saturating_mul(4),
+            Self::Scalar(scalar) if scalar.tag == Some("!!binary") => {
+                scalar.value.len().saturating_mul(4)
+            }
             // The parser doubles the memory of a value that it puts together.
             Self::Scalar(Scalar {
                 value: Cow::Owned(value),
@@ -106,7 +110,8 @@ impl<'a> YamlSource<'a> {
         Ok(false)
     }
 
-    /// Returns the next part of the document and its anchor (0 if it has none), or `None` at the end of the document.
+    /// Returns the next part of the document and its anchor (0 if it has none), or `None` at the
+    /// end of the document.
     pub(super) fn part(&mut self) -> Result<Option<(YamlPart<'a>, usize)>, YamlError> {
         while let Some(event) = self.event()? {
             return Ok(Some(match event {
@@ -133,7 +138,9 @@ impl<'a> YamlSource<'a> {
                 Event::Alias(id) => (YamlPart::Alias(id), 0),
                 Event::DocumentEnd => return Ok(None),
                 Event::Anchor(_, name) if !is_name(&name) => {
-                    return Err(self.invalid("an anchor's name may hold letters, digits, - and _ only"));
+                    return Err(
+                        self.invalid("an anchor's name may hold letters, digits, - and _ only")
+                    );
                 }
                 _ => continue,
             }));
@@ -151,13 +158,16 @@ impl<'a> YamlSource<'a> {
     /// Refuses or corrects scalars that YAML 1.1 reads differently from the parser.
     #[inline]
     fn check(&self, value: Cow<'a, str>, style: ScalarStyle) -> Result<Cow<'a, str>, YamlError> {
-        // In `[]` and `{}`, go-yaml takes every colon at the start of a scalar for that of an empty key.
+        // In `[]` and `{}`, go-yaml takes every colon at the start of a scalar for that of an empty
+        // key.
         let is_colon = self.flow > 0 && value.starts_with(':');
         if style == ScalarStyle::Plain && (is_colon || self.colon_follows()) {
             return Err(self.invalid("white space is needed between a colon and what follows it"));
         }
         if style == ScalarStyle::Plain && self.flow > 0 && value.starts_with('?') {
-            return Err(self.invalid("white space is needed between a question mark and what follows it"));
+            return Err(
+                self.invalid("white space is needed between a question mark and what follows it")
+            );
         }
         if !self.separators {
             return Ok(value);
@@ -175,8 +185,9 @@ impl<'a> YamlSource<'a> {
         }
     }
 
-    /// Refuses a comment before a scalar, or before the end of the text, that ends elsewhere in YAML 1.1. The parser's own events for
-    /// comments need its feature `comments`, with which it takes a tenth more time for any text.
+    /// Refuses a comment before a scalar, or before the end of the text, that ends elsewhere in
+    /// YAML 1.1. The parser's own events for comments need its feature `comments`, with which it
+    /// takes a tenth more time for any text.
     fn check_comments(&mut self, event: &Event<'_>) -> Result<(), YamlError> {
         let range = match event {
             Event::Scalar(..) => self.span.byte_range().unwrap_or_default(),
@@ -244,7 +255,9 @@ fn known_tag(tag: &ParserTag) -> &'static str {
     if tag.original() == "!" {
         return "!";
     }
-    let suffix = tag.suffix_in_namespace("tag:yaml.org,2002:").unwrap_or_default();
+    let suffix = tag
+        .suffix_in_namespace("tag:yaml.org,2002:")
+        .unwrap_or_default();
     let known = TAGS.into_iter().find(|known| known[2..] == *suffix);
     known.unwrap_or("!!str")
 }

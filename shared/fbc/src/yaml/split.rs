@@ -43,7 +43,8 @@ fn check(bytes: &[u8], line: usize) -> Result<(), (usize, FbcErrorKind)> {
         comment if comment.is_empty() || comment.starts_with('#') => Ok(()),
         other => {
             let other = excerpt(other);
-            let problem = format!("only a comment may follow the document separator, not `{other}`");
+            let problem =
+                format!("only a comment may follow the document separator, not `{other}`");
             Err((line, FbcErrorKind::Malformed(problem)))
         }
     }
@@ -54,7 +55,8 @@ pub(crate) fn line_end(bytes: &[u8], at: usize) -> usize {
     memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |found| at + found + 1)
 }
 
-/// Returns the document with `\n` at the end of every line, also of the last one, as Go's reader does.
+/// Returns the document with `\n` at the end of every line, also of the last one, as Go's reader
+/// does.
 pub(crate) fn lines(document: &[u8]) -> Cow<'_, [u8]> {
     let complete = document.ends_with(b"\n");
     if complete && memmem::find(document, b"\r\n").is_none() {

@@ -1,7 +1,8 @@
-//! Cost of one byte: the memory for a document grows with its size, not faster, and stays below its limit.
+//! Cost of one byte: the memory for a document grows with its size, not faster, and stays below its
+//! limit.
 //!
-//! Counts are compared, never times. The short run uses small documents, because CI runs it without optimisation;
-//! `scripts/long-checks cost` runs the large ones.
+//! Counts are compared, never times. The short run uses small documents, because CI runs it without
+//! optimisation; `scripts/long-checks cost` runs the large ones.
 
 mod documents;
 
@@ -20,19 +21,24 @@ const FLOOR_COUNT: u64 = 200;
 const SMALL_CHUNK: u64 = 512 << 10;
 /// Memory that does not grow with the document, in bytes: the error and the buffers of the parser.
 const CONSTANT: u64 = 16 << 10;
-/// Refusal that Go's YAML reader has too. It depends on the size of a document, and is no limit of this program.
+/// Refusal that Go's YAML reader has too. It depends on the size of a document, and is no limit of
+/// this program.
 const GO_YAML: &str = "ratio of go-yaml";
 /// Size of chunks in bytes. Every document is larger, so that all are read in the same way.
 const CHUNK: usize = 48 << 10;
 
-/// Parses a file as rendering does, which keeps the lines of a chunk. Returns the limit that the file exceeds, if any.
+/// Parses a file as rendering does, which keeps the lines of a chunk. Returns the limit that the
+/// file exceeds, if any.
 fn parse(document: &[u8]) -> Option<&'static str> {
     let limits = FbcLimits::default();
     for chunk in Chunks::new(document, limits, CHUNK) {
         let mut lines: Vec<u8> = Vec::new();
         let parsed = chunk.and_then(|chunk| {
             chunk.metas(&limits, &mut |meta| {
-                let missing = meta.line.len().saturating_sub(lines.capacity() - lines.len());
+                let missing = meta
+                    .line
+                    .len()
+                    .saturating_sub(lines.capacity() - lines.len());
                 if missing > 0 {
                     lines.reserve_exact(meta.line.len().max(lines.capacity() / 4));
                 }
@@ -60,7 +66,11 @@ fn measure(sizes: &[usize]) {
             let mut exceeded = None;
             let cost = allocation_counter::measure(|| exceeded = parse(&document));
             let size = document.len();
-            let place = format!("{}, {size} bytes, {}", family.name, exceeded.unwrap_or("accepted"));
+            let place = format!(
+                "{}, {size} bytes, {}",
+                family.name,
+                exceeded.unwrap_or("accepted")
+            );
             let peak = cost.bytes_max / (size as u64 / 10);
             println!(
                 "{place}: peak {}.{}, {} bytes in {} allocations",
@@ -76,7 +86,8 @@ fn measure(sizes: &[usize]) {
                 wrong.push(format!("{place}: {cost:?}"));
             }
             // What is refused is bounded already.
-            if let Some(before) = before.filter(|before| exceeded.is_none() && grew(before, &cost)) {
+            if let Some(before) = before.filter(|before| exceeded.is_none() && grew(before, &cost))
+            {
                 wrong.push(format!("{place}: {cost:?} after {before:?}"));
             }
             before = Some(cost);
@@ -85,7 +96,8 @@ fn measure(sizes: &[usize]) {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Returns true if a document cost much more than four times what one of a quarter of its size cost.
+/// Returns true if a document cost much more than four times what one of a quarter of its size
+/// cost.
 fn grew(before: &AllocationInfo, now: &AllocationInfo) -> bool {
     grew_more_than_fourfold(before.bytes_max, now.bytes_max, FLOOR_BYTES)
         || grew_more_than_fourfold(before.bytes_total, now.bytes_total, FLOOR_BYTES)
@@ -118,7 +130,9 @@ fn file_of_one_document_is_read_once() {
     let mut reader = Counting(&file, 0);
     let chunks = Chunks::new(&mut reader, FbcLimits::default(), CHUNK);
     assert_eq!(
-        chunks.map(|chunk| chunk.unwrap().size()).collect::<Vec<_>>(),
+        chunks
+            .map(|chunk| chunk.unwrap().size())
+            .collect::<Vec<_>>(),
         [file.len()]
     );
     assert_eq!(reader.1, file.len());

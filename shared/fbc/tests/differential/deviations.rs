@@ -6,7 +6,10 @@ use testkit::REFUSED;
 /// Names of the deviations, with their reasons.
 pub(crate) const DEVIATIONS: &[(&str, &str)] = &[
     ("digits", "Go rounds integers beyond 2^53"),
-    ("after the end", "Go loses what follows the end of a document"),
+    (
+        "after the end",
+        "Go loses what follows the end of a document",
+    ),
     ("JSON escape", "JSON has escapes that go-yaml lacks"),
     (
         "timestamp",
@@ -17,7 +20,10 @@ pub(crate) const DEVIATIONS: &[(&str, &str)] = &[
         "a value counts although a later one of the same key replaces it",
     ),
     ("comma in a tag", "YAML 1.2 ends a tag before a comma in []"),
-    ("separator in []", "YAML 1.2 needs white space where go-yaml does not"),
+    (
+        "separator in []",
+        "YAML 1.2 needs white space where go-yaml does not",
+    ),
     ("line break of 1.1", "YAML 1.2 has fewer line breaks"),
     ("not YAML 1.2", "the parser knows YAML 1.2 only"),
     ("YAML 1.2", "YAML 1.2 allows it"),
@@ -27,7 +33,11 @@ pub(crate) const DEVIATIONS: &[(&str, &str)] = &[
 pub(crate) fn find(file: &[u8], ours: &Result<String, String>, go: &str) -> Option<&'static str> {
     let text = &*match file {
         [0xFE, 0xFF, units @ ..] => {
-            let units = units.as_chunks::<2>().0.iter().map(|unit| u16::from_be_bytes(*unit));
+            let units = units
+                .as_chunks::<2>()
+                .0
+                .iter()
+                .map(|unit| u16::from_be_bytes(*unit));
             char::decode_utf16(units)
                 .map(Result::unwrap_or_default)
                 .collect::<String>()
@@ -46,8 +56,8 @@ pub(crate) fn find(file: &[u8], ours: &Result<String, String>, go: &str) -> Opti
     }
 }
 
-/// Returns true if the lines of Go are those of the documents, cut off at an end that Go does not go beyond: all of them at
-/// `...`, or one of them at the end of a mapping in braces.
+/// Returns true if the lines of Go are those of the documents, cut off at an end that Go does not
+/// go beyond: all of them at `...`, or one of them at the end of a mapping in braces.
 fn loses_the_rest(text: &str, go: &str) -> bool {
     let gives_go = |documents: &[&str]| {
         let lines = super::lines(documents.join("\n---").as_bytes());
@@ -71,7 +81,8 @@ fn refused_before_the_end(text: &str) -> Option<&'static str> {
     refused(text, &error)
 }
 
-/// Returns a document up to its end, with the line break before `...`, which a block scalar may keep.
+/// Returns a document up to its end, with the line break before `...`, which a block scalar may
+/// keep.
 fn ended(document: &str) -> &str {
     let end = document.find("\n...").map(|at| at + "\n...".len());
     &document[..end.unwrap_or(document.len())]
@@ -79,7 +90,10 @@ fn ended(document: &str) -> &str {
 
 /// Returns true if a tag holds one of these characters, as in `[!a,b]`.
 fn tag_has(text: &str, characters: &[char]) -> bool {
-    let mut tags = text.split('!').skip(1).filter_map(|tag| tag.split_whitespace().next());
+    let mut tags = text
+        .split('!')
+        .skip(1)
+        .filter_map(|tag| tag.split_whitespace().next());
     tags.any(|tag| tag.contains(characters))
 }
 
@@ -98,9 +112,14 @@ fn accepted(text: &str) -> Option<&'static str> {
     if text.contains("!!timestamp") {
         return Some("timestamp");
     }
-    let allowed = ["\t", "?", "':", "\":", "\u{feff}", "\u{85}", "\u{2028}", "\u{2029}"];
+    let allowed = [
+        "\t", "?", "':", "\":", "\u{feff}", "\u{85}", "\u{2028}", "\u{2029}",
+    ];
     let is_allowed = allowed.iter().any(|part| text.contains(part));
-    let is_allowed = is_allowed || has_long_key(text) || has_tight_anchor(text) || tag_has(text, &[',', ']', '}', '#']);
+    let is_allowed = is_allowed
+        || has_long_key(text)
+        || has_tight_anchor(text)
+        || tag_has(text, &[',', ']', '}', '#']);
     is_allowed.then_some("YAML 1.2")
 }
 
@@ -134,7 +153,9 @@ fn refused(text: &str, error: &str) -> Option<&'static str> {
     if says("white space is needed between") {
         return Some("separator in []");
     }
-    if says("a line separator cannot stand here") || text.contains(['\u{85}', '\u{2028}', '\u{2029}']) {
+    if says("a line separator cannot stand here")
+        || text.contains(['\u{85}', '\u{2028}', '\u{2029}'])
+    {
         return Some("line break of 1.1");
     }
     if says("cannot be a key") || says("has no form in JSON") {
@@ -154,7 +175,10 @@ fn refused(text: &str, error: &str) -> Option<&'static str> {
         return Some("comma in a tag");
     }
     let is_colon = |pair: &[u8]| pair[0] == b':' && b",[]{}".contains(&pair[1]);
-    text.as_bytes().windows(2).any(is_colon).then_some("separator in []")
+    text.as_bytes()
+        .windows(2)
+        .any(is_colon)
+        .then_some("separator in []")
 }
 
 /// Errors of the parser for what go-yaml reads.
@@ -183,7 +207,9 @@ fn same_but_digits(ours: &str, go: &str) -> bool {
             .collect::<Result<Vec<Value>, _>>()
     };
     match (values(ours), values(go)) {
-        (Ok(ours), Ok(go)) => ours.len() == go.len() && ours.iter().zip(&go).all(|(ours, go)| same(ours, go)),
+        (Ok(ours), Ok(go)) => {
+            ours.len() == go.len() && ours.iter().zip(&go).all(|(ours, go)| same(ours, go))
+        }
         _ => false,
     }
 }

@@ -1,4 +1,5 @@
-//! Generated files, read by this parser and by the libraries of catalogd (operator-registry, sigs.k8s.io/yaml).
+//! Generated files, read by this parser and by the libraries of catalogd (operator-registry,
+//! sigs.k8s.io/yaml).
 //!
 //! An answer is `error`, or the canonical lines with a space between them.
 

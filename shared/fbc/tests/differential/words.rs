@@ -1,4 +1,5 @@
-//! Parts of YAML documents: scalars, keys, tags, escapes, indicators. Each list is one text, with a `¦` between its parts.
+//! Parts of YAML documents: scalars, keys, tags, escapes, indicators. Each list is one text, with a
+//! `¦` between its parts.
 
 use testkit::Random;
 
@@ -34,8 +35,8 @@ pub(crate) const BROKEN: &str = "\
     a: b¦a:¦:¦-¦?¦- a¦? a¦@a¦`a¦%a¦&¦*¦!¦|¦>¦a # b¦#a¦a,b¦a]b¦a}b¦a[b¦a{b¦[a¦{a¦]¦}¦,¦'a¦\"a¦a\tb¦a\t# b¦---¦...¦\
     --- a¦'a' b¦\"a\" b¦\u{feff}a¦a\u{feff}b¦a\u{85}b¦a\u{2028}b¦a\u{2029} b¦a\u{1}b¦a\u{1b}b¦*a b¦&a &b c¦*zz";
 
-/// Keys that are common, and those with a meaning at the top level. Equal ones have one type: of `1` and `'1'` in one mapping,
-/// Go takes either.
+/// Keys that are common, and those with a meaning at the top level. Equal ones have one type: of
+/// `1` and `'1'` in one mapping, Go takes either.
 pub(crate) const KEYS: &str = "\
     a¦b¦c¦d¦a¦b¦c¦d¦v¦w¦x¦z¦key with space¦k-1¦é¦'q'¦\"q\"¦'it''s'¦\"a\\tb\"¦a.b/c¦schema¦Name¦NAME¦1¦0x1¦01¦-1¦\
     2.5¦1e3¦1e7¦.5¦true¦yes¦off¦n¦2001-12-14¦\"<<\"¦=¦9007199254740993¦9223372036854775807¦0b1¦1_0¦\

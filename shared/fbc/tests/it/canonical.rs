@@ -3,7 +3,8 @@
 use crate::common::lines;
 use catalog_mirror_fbc::{Chunks, FbcLimits, Meta, is_yaml, yaml_to_json};
 
-/// Rows `file => lines` and `file =! error`, under headings. In both parts `⏎` is a line feed, `«e2»` a byte, and `«2028»` a character.
+/// Rows `file => lines` and `file =! error`, under headings. In both parts `⏎` is a line feed,
+/// `«e2»` a byte, and `«2028»` a character.
 const ROWS: &str = r##"
 ## keys are sorted by bytes at every level
 {"b":1,"a":{"d":[{"z":1,"y":2}],"c":2}} => {"a":{"c":2,"d":[{"y":2,"z":1}]},"b":1}
@@ -163,7 +164,10 @@ fn bytes(part: &str) -> Vec<u8> {
 
 #[test]
 fn file_has_the_lines_of_catalogd_or_is_refused() {
-    for row in ROWS.lines().filter(|row| !row.is_empty() && !row.starts_with("##")) {
+    for row in ROWS
+        .lines()
+        .filter(|row| !row.is_empty() && !row.starts_with("##"))
+    {
         if let Some((file, expected)) = row.split_once(" => ") {
             let expected = String::from_utf8(bytes(expected)).unwrap();
             assert_eq!(lines(&bytes(file)), Ok(expected + "\n"), "{row}");
@@ -188,12 +192,20 @@ fn file_is_json_if_a_brace_is_within_its_first_4096_bytes() {
 
 #[test]
 fn document_belongs_to_its_package_or_to_the_one_that_it_describes() {
-    let package = r#"{"schema":"olm.package","name":"a"} {"schema":"olm.package","package":"b","name":"c"}"#;
+    let package =
+        r#"{"schema":"olm.package","name":"a"} {"schema":"olm.package","package":"b","name":"c"}"#;
     let others = r#"{"schema":"olm.bundle","package":"d","name":"e"} {"package":"f"} {"schema":"x","name":"g"} {}"#;
     let mut groups = Vec::new();
-    for chunk in Chunks::new(format!("{package} {others}").as_bytes(), FbcLimits::default(), 1 << 20) {
+    for chunk in Chunks::new(
+        format!("{package} {others}").as_bytes(),
+        FbcLimits::default(),
+        1 << 20,
+    ) {
         let mut sink = |meta: Meta<'_>| groups.push(meta.group().to_owned());
-        chunk.unwrap().metas(&FbcLimits::default(), &mut sink).unwrap();
+        chunk
+            .unwrap()
+            .metas(&FbcLimits::default(), &mut sink)
+            .unwrap();
     }
     assert_eq!(groups, ["a", "b", "d", "f", "", ""]);
 }
@@ -202,7 +214,8 @@ fn document_belongs_to_its_package_or_to_the_one_that_it_describes() {
 #[test]
 fn position_names_document_and_first_line() {
     let yaml = b"# a comment\nname: a\n---\nname: b\nschema: s\n---\n\nname: c\n".as_slice();
-    let json = b"{\"name\":\n\"a\"}\n\n{\"name\":\"\xff\xff\"} {\"name\":\"b\"}\n{\"name\":\"c\"}".as_slice();
+    let json = b"{\"name\":\n\"a\"}\n\n{\"name\":\"\xff\xff\"} {\"name\":\"b\"}\n{\"name\":\"c\"}"
+        .as_slice();
     let mixed = b"{\"name\":\"\xff\"}\nname: b\n---\nname: c\n".as_slice();
     for (file, expected) in [
         (yaml, &[(1, 1), (2, 4), (3, 7)][..]),
@@ -213,7 +226,8 @@ fn position_names_document_and_first_line() {
             let limits = FbcLimits::default();
             let mut found = Vec::new();
             for chunk in Chunks::new(file, limits, size) {
-                let mut sink = |meta: Meta<'_>| found.push((meta.position.document, meta.position.line));
+                let mut sink =
+                    |meta: Meta<'_>| found.push((meta.position.document, meta.position.line));
                 chunk.unwrap().metas(&limits, &mut sink).unwrap();
             }
             assert_eq!(found, expected, "{}", String::from_utf8_lossy(file));
@@ -223,7 +237,15 @@ fn position_names_document_and_first_line() {
 
 #[test]
 fn is_yaml_accepts_any_value_of_the_first_document() {
-    for text in ["", "a: b", "text", "[1, 2]", "a\n---\n[", "{\"a\":1}", "# nothing"] {
+    for text in [
+        "",
+        "a: b",
+        "text",
+        "[1, 2]",
+        "a\n---\n[",
+        "{\"a\":1}",
+        "# nothing",
+    ] {
         assert!(is_yaml(text.as_bytes()), "{text}");
     }
     for text in ["a: b: c", "[", "a:\n\t- b", "\"", "%a", "a: @b"] {

@@ -1,4 +1,5 @@
-//! Limits: a value equal to the limit passes, one more is an error, and deep or repeated input does no harm.
+//! Limits: a value equal to the limit passes, one more is an error, and deep or repeated input does
+//! no harm.
 
 use std::io::Read;
 
@@ -9,7 +10,8 @@ use crate::common::{lines, lines_with};
 
 type Set = fn(&mut FbcLimits, usize);
 
-/// Returns the name and value of the exceeded limit and the number of the document, or `None` if the file is read.
+/// Returns the name and value of the exceeded limit and the number of the document, or `None` if
+/// the file is read.
 fn kind(file: &[u8], set: Set, limit: usize) -> Option<(&'static str, usize, usize)> {
     let mut limits = FbcLimits::default();
     set(&mut limits, limit);
@@ -29,20 +31,38 @@ fn limit_accepts_its_exact_value_and_names_itself_when_exceeded() {
     let depth: Set = |limits, to| limits.depth = to;
     let alias_bytes: Set = |limits, to| limits.alias_bytes = to;
     let rows: &[(&str, &str, usize, Set)] = &[
-        ("documentBytes", "{\"v\":\"0123456789\"}", 18, document_bytes),
+        (
+            "documentBytes",
+            "{\"v\":\"0123456789\"}",
+            18,
+            document_bytes,
+        ),
         ("documentBytes", "v: '0123456789ab'\n", 18, document_bytes),
         ("depth", "{\"v\":[[{}]]}", 4, depth),
         ("depth", "v: [[{}]]\n", 4, depth),
         ("depth", "v:\n- - a: 1\n", 4, depth),
         // Only the value of the alias counts. The key before it stands in the document.
-        ("aliasBytes", "a: &a \"0123456789\"\nb: *a\n", 12, alias_bytes),
+        (
+            "aliasBytes",
+            "a: &a \"0123456789\"\nb: *a\n",
+            12,
+            alias_bytes,
+        ),
     ];
     for (name, file, limit, set) in rows {
         assert_eq!(kind(file.as_bytes(), *set, *limit), None, "{name} {file}");
         let below = limit - 1;
-        assert_eq!(kind(file.as_bytes(), *set, below), Some((*name, below, 1)), "{file}");
+        assert_eq!(
+            kind(file.as_bytes(), *set, below),
+            Some((*name, below, 1)),
+            "{file}"
+        );
         // The document is counted where it is not the first.
-        let first = if file.starts_with('{') { "{}\n" } else { "v: 1\n---\n" };
+        let first = if file.starts_with('{') {
+            "{}\n"
+        } else {
+            "v: 1\n---\n"
+        };
         let second = format!("{first}{file}");
         let (_, _, document) = kind(second.as_bytes(), *set, below).unwrap();
         assert_eq!(document, 2, "{file}");
@@ -137,7 +157,10 @@ fn document_that_is_too_large_is_read_just_beyond_its_limit() {
         let mut chunks = Chunks::new(start.chain(&mut rest), limits, 4096);
         let error = chunks.next().unwrap().unwrap_err();
         assert!(
-            error.kind.to_string().contains("the limit documentBytes of 100000"),
+            error
+                .kind
+                .to_string()
+                .contains("the limit documentBytes of 100000"),
             "{error:?}"
         );
         drop(chunks);

@@ -19,7 +19,8 @@ fn value() -> impl Strategy<Value = Value> {
     scalar.prop_recursive(4, 24, 5, |inner| {
         prop_oneof![
             vec(inner.clone(), 0..5).prop_map(Value::from),
-            btree_map(any::<String>(), inner, 0..5).prop_map(|map| Value::Object(map.into_iter().collect())),
+            btree_map(any::<String>(), inner, 0..5)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
         ]
     })
 }
@@ -28,19 +29,21 @@ fn value() -> impl Strategy<Value = Value> {
 fn document() -> impl Strategy<Value = Value> {
     let package = prop_oneof![Just(""), Just("a"), Just("b")];
     let schema = prop_oneof![Just("olm.package"), Just("olm.bundle"), Just("")];
-    (schema, package, "[a-c]{0,2}", value(), 0..16_u32).prop_map(|(schema, package, name, value, present)| {
-        let mut map = Map::new();
-        let mut put = |bit: u32, key: &str, value: Value| {
-            if present & (1 << bit) != 0 {
-                map.insert(key.into(), value);
-            }
-        };
-        put(0, "schema", schema.into());
-        put(1, "package", package.into());
-        put(2, "name", name.into());
-        put(3, "value", value);
-        Value::Object(map)
-    })
+    (schema, package, "[a-c]{0,2}", value(), 0..16_u32).prop_map(
+        |(schema, package, name, value, present)| {
+            let mut map = Map::new();
+            let mut put = |bit: u32, key: &str, value: Value| {
+                if present & (1 << bit) != 0 {
+                    map.insert(key.into(), value);
+                }
+            };
+            put(0, "schema", schema.into());
+            put(1, "package", package.into());
+            put(2, "name", name.into());
+            put(3, "value", value);
+            Value::Object(map)
+        },
+    )
 }
 
 proptest! {

@@ -58,10 +58,19 @@ impl AuthDocument {
         }
     }
 
-    /// Finds the longest key that fits: `quay.io/ns/repo`, then `quay.io/ns`, then `quay.io`. A helper of a key wins over its
-    /// entry. The credential store is last.
-    pub(crate) async fn find(&self, registry: &str, repository: &str) -> Result<Option<Login>, CredentialsError> {
-        let helper_of = |key: &str| self.cred_helpers.as_ref()?.get(key).filter(|name| !name.is_empty());
+    /// Finds the longest key that fits: `quay.io/ns/repo`, then `quay.io/ns`, then `quay.io`. A
+    /// helper of a key wins over its entry. The credential store is last.
+    pub(crate) async fn find(
+        &self,
+        registry: &str,
+        repository: &str,
+    ) -> Result<Option<Login>, CredentialsError> {
+        let helper_of = |key: &str| {
+            self.cred_helpers
+                .as_ref()?
+                .get(key)
+                .filter(|name| !name.is_empty())
+        };
         for key in keys(registry, repository) {
             if let Some(helper) = helper_of(&key) {
                 return self.ask(helper, &key).await;
@@ -98,9 +107,12 @@ impl AuthDocument {
         let auths = self.auths.as_ref()?;
         // Old docker wrote URLs as keys.
         let same = |written: &str| !key.contains('/') && host_of(written) == key;
-        auths
-            .get(key)
-            .or_else(|| auths.iter().find(|(written, _)| same(written)).map(|(_, entry)| entry))
+        auths.get(key).or_else(|| {
+            auths
+                .iter()
+                .find(|(written, _)| same(written))
+                .map(|(_, entry)| entry)
+        })
     }
 
     fn login(&self, key: &str, entry: &AuthEntry) -> Result<Option<Login>, CredentialsError> {
@@ -109,7 +121,11 @@ impl AuthDocument {
             password: password.to_owned(),
             origin: self.origin.clone(),
         };
-        if let Some(token) = entry.identitytoken.as_ref().filter(|token| !token.is_empty()) {
+        if let Some(token) = entry
+            .identitytoken
+            .as_ref()
+            .filter(|token| !token.is_empty())
+        {
             return Ok(Some(login(TOKEN_USER, token)));
         }
         if let Some(auth) = entry.auth.as_ref().filter(|auth| !auth.is_empty()) {
@@ -129,7 +145,10 @@ impl AuthDocument {
 
 fn keys(registry: &str, repository: &str) -> Vec<String> {
     let whole = format!("{registry}/{repository}");
-    let mut keys: Vec<_> = whole.match_indices('/').map(|(at, _)| whole[..at].to_owned()).collect();
+    let mut keys: Vec<_> = whole
+        .match_indices('/')
+        .map(|(at, _)| whole[..at].to_owned())
+        .collect();
     if is_docker_hub(registry) {
         keys.splice(0..1, DOCKER_HUB.iter().rev().map(|host| (*host).to_owned()));
     }
@@ -143,13 +162,18 @@ fn is_docker_hub(registry: &str) -> bool {
 }
 
 fn host_of(key: &str) -> &str {
-    let stripped = key.strip_prefix("https://").or_else(|| key.strip_prefix("http://"));
+    let stripped = key
+        .strip_prefix("https://")
+        .or_else(|| key.strip_prefix("http://"));
     stripped.map_or(key, |rest| rest.split('/').next().unwrap_or(rest))
 }
 
 fn decode(auth: &str) -> Option<String> {
-    let lenient = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
-    let bytes = GeneralPurpose::new(&STANDARD, lenient).decode(auth.trim()).ok()?;
+    let lenient =
+        GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+    let bytes = GeneralPurpose::new(&STANDARD, lenient)
+        .decode(auth.trim())
+        .ok()?;
     String::from_utf8(bytes).ok()
 }
 
@@ -208,10 +232,19 @@ mod tests {
     #[tokio::test]
     async fn error_of_broken_file_quotes_no_secret() {
         let error = find("broken.io", "x").await.unwrap_err().to_string();
-        assert!(error.contains("broken.io") && !error.contains("%%%"), "{error}");
+        assert!(
+            error.contains("broken.io") && !error.contains("%%%"),
+            "{error}"
+        );
         let broken = br#"{"auths": {"x": {"auth": 5, "password": "hunter2"}}}"#;
-        let error = AuthDocument::parse("a".to_owned(), broken).err().unwrap().to_string();
-        assert!(error.contains("line 1") && !error.contains("hunter2"), "{error}");
+        let error = AuthDocument::parse("a".to_owned(), broken)
+            .err()
+            .unwrap()
+            .to_string();
+        assert!(
+            error.contains("line 1") && !error.contains("hunter2"),
+            "{error}"
+        );
     }
 
     #[test]

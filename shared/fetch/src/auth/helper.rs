@@ -1,4 +1,5 @@
-//! Credential helpers: programs that read a server's name on stdin and write its credentials to stdout.
+//! Credential helpers: programs that read a server's name on stdin and write its credentials to
+//! stdout.
 
 use std::process::{Output, Stdio};
 use std::time::Duration;
@@ -24,13 +25,17 @@ pub(crate) struct HelperAnswer {
 }
 
 /// Asks `helper` for the credentials of `server`. Returns `None` if it does not know the server.
-pub(crate) async fn get(helper: &str, server: &str) -> Result<Option<HelperAnswer>, CredentialsError> {
+pub(crate) async fn get(
+    helper: &str,
+    server: &str,
+) -> Result<Option<HelperAnswer>, CredentialsError> {
     let failed = |why: String| CredentialsError::Helper {
         helper: helper.to_owned(),
         why,
     };
     let running = timeout(TIMEOUT, run(helper, server)).await;
-    let output = running.map_err(|_| failed(format!("no answer within {} s", TIMEOUT.as_secs())))?;
+    let output =
+        running.map_err(|_| failed(format!("no answer within {} s", TIMEOUT.as_secs())))?;
     let output = output.map_err(|source| CredentialsError::Run {
         helper: helper.to_owned(),
         source,

@@ -33,7 +33,8 @@ impl Login {
     }
 }
 
-/// A failure to read configured credentials. No message quotes a file or a helper, because that may be the secret.
+/// A failure to read configured credentials. No message quotes a file or a helper, because that may
+/// be the secret.
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialsError {
     /// A credential file that cannot be read.
@@ -78,8 +79,8 @@ struct CredentialFiles {
     are_required: bool,
 }
 
-/// Finds the credentials for a repository: in the documents in memory, then in `files`, which must all be readable. The
-/// default files are read only if there are neither.
+/// Finds the credentials for a repository: in the documents in memory, then in `files`, which must
+/// all be readable. The default files are read only if there are neither.
 ///
 /// # Errors
 /// Configured credentials that cannot be read.
@@ -111,7 +112,11 @@ pub async fn find_login(
 
 /// Returns the named files, else those of the environment.
 fn credential_files(named: &[PathBuf], env: impl Fn(&str) -> Option<OsString>) -> CredentialFiles {
-    let env = |name: &str| env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let env = |name: &str| {
+        env(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
     let mut paths = named.to_vec();
     if named.is_empty() {
         paths.extend(env("REGISTRY_AUTH_FILE"));
@@ -129,13 +134,16 @@ fn credential_files(named: &[PathBuf], env: impl Fn(&str) -> Option<OsString>) -
         ];
         paths.extend(usual.into_iter().flatten());
     }
-    CredentialFiles { paths, are_required }
+    CredentialFiles {
+        paths,
+        are_required,
+    }
 }
 
 type AuthDocuments = Arc<[AuthDocument]>;
 
-/// Documents in the format of `podman login`, in memory, for machines that get them from a vault. Clones share the
-/// documents, and a change takes effect with the next pull.
+/// Documents in the format of `podman login`, in memory, for machines that get them from a vault.
+/// Clones share the documents, and a change takes effect with the next pull.
 #[derive(Clone, Debug, Default)]
 pub struct Logins(Arc<RwLock<AuthDocuments>>);
 
@@ -144,8 +152,12 @@ impl Logins {
     ///
     /// # Errors
     /// The first malformed document, without a quote. The former documents then stay.
-    pub fn set<'a>(&self, documents: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<(), CredentialsError> {
-        let parse = |(name, text): (&str, &str)| AuthDocument::parse(name.to_owned(), text.as_bytes());
+    pub fn set<'a>(
+        &self,
+        documents: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<(), CredentialsError> {
+        let parse =
+            |(name, text): (&str, &str)| AuthDocument::parse(name.to_owned(), text.as_bytes());
         let documents = documents.into_iter().map(parse).collect::<Result<_, _>>()?;
         *self.0.write() = documents;
         Ok(())
@@ -168,10 +180,19 @@ mod tests {
         logins.set([("old", good), ("older", good)]).unwrap();
         logins.set([("vault", good)]).unwrap();
         let shown = format!("{logins:?}");
-        assert!(shown.contains("vault") && !shown.contains("hunter2"), "{shown}");
+        assert!(
+            shown.contains("vault") && !shown.contains("hunter2"),
+            "{shown}"
+        );
         let broken = ("other", r#"{"auths": "hunter2"}"#);
-        let error = logins.set([("vault", good), broken]).unwrap_err().to_string();
-        assert!(error.contains("other") && !error.contains("hunter2"), "{error}");
+        let error = logins
+            .set([("vault", good), broken])
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("other") && !error.contains("hunter2"),
+            "{error}"
+        );
         assert_eq!(copy.documents().len(), 1);
     }
 
@@ -186,7 +207,10 @@ mod tests {
 
     fn all(paths: &[&str], are_required: bool) -> CredentialFiles {
         let paths = paths.iter().map(PathBuf::from).collect();
-        CredentialFiles { paths, are_required }
+        CredentialFiles {
+            paths,
+            are_required,
+        }
     }
 
     #[test]
@@ -198,8 +222,14 @@ mod tests {
             "/h/.docker/config.json",
         ];
         assert_eq!(found(&[], &home), all(&usual, false));
-        assert_eq!(found(&[], &[("DOCKER_CONFIG", "/d")]), all(&["/d/config.json"], false));
-        assert_eq!(found(&[], &[("REGISTRY_AUTH_FILE", "/a"), home[0]]), all(&["/a"], true));
+        assert_eq!(
+            found(&[], &[("DOCKER_CONFIG", "/d")]),
+            all(&["/d/config.json"], false)
+        );
+        assert_eq!(
+            found(&[], &[("REGISTRY_AUTH_FILE", "/a"), home[0]]),
+            all(&["/a"], true)
+        );
         assert_eq!(found(&["/x", "/y"], &home), all(&["/x", "/y"], true));
         assert_eq!(found(&[], &[("REGISTRY_AUTH_FILE", "")]), all(&[], false));
     }

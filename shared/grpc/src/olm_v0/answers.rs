@@ -1,6 +1,7 @@
 //! Answers to the methods of the registry API, with the texts of opm where there is none.
 //!
-//! opm keeps packages, channels and bundles in maps, so most of its streams have no order. Here all are sorted by name.
+//! opm keeps packages, channels and bundles in maps, so most of its streams have no order. Here all
+//! are sorted by name.
 
 use std::{iter::repeat_n, sync::Arc};
 
@@ -8,8 +9,8 @@ use olm::parse_version;
 use prost::Message;
 
 use super::api::{
-    ApiChannel, ApiChannelEntry, ApiPackage, CustomSchemasRequest, GetBundleRequest, GetReplacementRequest,
-    GroupVersionKind,
+    ApiChannel, ApiChannelEntry, ApiPackage, CustomSchemasRequest, GetBundleRequest,
+    GetReplacementRequest, GroupVersionKind,
 };
 use super::json::go_quoted;
 use super::record::{ApiIndex, BundleRecord, ChannelRecord, EntryRecord, LineRange, PackageRecord};
@@ -73,7 +74,10 @@ impl<'i> BundlePlace<'i> {
 }
 
 impl PackageRecord {
-    fn channel(self: &Arc<Self>, name: &str) -> Result<impl Iterator<Item = BundlePlace<'_>>, AnswerError> {
+    fn channel(
+        self: &Arc<Self>,
+        name: &str,
+    ) -> Result<impl Iterator<Item = BundlePlace<'_>>, AnswerError> {
         let channel = self.channels.iter().find(|channel| channel.name == name);
         let channel = channel.ok_or_else(|| {
             let [package, channel] = [&self.name, name].map(go_quoted);
@@ -108,7 +112,9 @@ impl ApiIndex {
         let record = self.package(name)?;
         let channels = record.channels.iter().map(|channel| ApiChannel {
             name: channel.name.clone(),
-            csv_name: record.bundles[channel.entries[channel.head].bundle].name.clone(),
+            csv_name: record.bundles[channel.entries[channel.head].bundle]
+                .name
+                .clone(),
             deprecation: channel.deprecation.clone(),
         });
         Ok(ApiPackage {
@@ -124,7 +130,9 @@ impl ApiIndex {
     /// # Errors
     /// Fails if there is no such package, channel or bundle.
     pub fn get_bundle(&self, request: &GetBundleRequest) -> Result<BundlePlace<'_>, AnswerError> {
-        let mut entries = self.package(&request.pkg_name)?.channel(&request.channel_name)?;
+        let mut entries = self
+            .package(&request.pkg_name)?
+            .channel(&request.channel_name)?;
         let found = entries.find(|entry| entry.bundle().name == request.csv_name);
         found.ok_or_else(|| {
             let names = [&request.pkg_name, &request.channel_name, &request.csv_name];
@@ -139,13 +147,19 @@ impl ApiIndex {
     ///
     /// # Errors
     /// Fails if there is no such package or channel.
-    pub fn get_bundle_for_channel(&self, request: &GetBundleRequest) -> Result<BundlePlace<'_>, AnswerError> {
-        let mut entries = self.package(&request.pkg_name)?.channel(&request.channel_name)?;
+    pub fn get_bundle_for_channel(
+        &self,
+        request: &GetBundleRequest,
+    ) -> Result<BundlePlace<'_>, AnswerError> {
+        let mut entries = self
+            .package(&request.pkg_name)?
+            .channel(&request.channel_name)?;
         let head = entries.find(BundlePlace::is_head);
         head.ok_or_else(|| AnswerError::NotFound("the channel has no head".to_owned()))
     }
 
-    /// Answers `GetChannelEntriesThatReplace`: entries of all packages that replace or skip the bundle.
+    /// Answers `GetChannelEntriesThatReplace`: entries of all packages that replace or skip the
+    /// bundle.
     ///
     /// # Errors
     /// Fails if there is none.
@@ -154,36 +168,52 @@ impl ApiIndex {
         name: &str,
     ) -> Result<impl Iterator<Item = ApiChannelEntry>, AnswerError> {
         let found = self.entries().flat_map(move |found| {
-            let EntryRecord { replaces, skips, .. } = found.entry;
-            let skips = skips.iter().filter(|skip| *skip == name && *skip != replaces);
+            let EntryRecord {
+                replaces, skips, ..
+            } = found.entry;
+            let skips = skips
+                .iter()
+                .filter(|skip| *skip == name && *skip != replaces);
             let count = usize::from(replaces == name) + skips.count();
             repeat_n(found, count).map(|found| found.replacing(&found.entry.replaces))
         });
-        not_empty(found, || format!("no channel entries found that replace {name}"))
+        not_empty(found, || {
+            format!("no channel entries found that replace {name}")
+        })
     }
 
-    /// Answers `GetBundleThatReplaces`. opm takes any of several; here the one with the highest version is taken.
+    /// Answers `GetBundleThatReplaces`. opm takes any of several; here the one with the highest
+    /// version is taken.
     ///
     /// # Errors
     /// Fails if there is no such package or channel, or if no entry replaces or skips the bundle.
-    pub fn get_bundle_that_replaces(&self, request: &GetReplacementRequest) -> Result<BundlePlace<'_>, AnswerError> {
+    pub fn get_bundle_that_replaces(
+        &self,
+        request: &GetReplacementRequest,
+    ) -> Result<BundlePlace<'_>, AnswerError> {
         // opm has no quotes in this text only.
         let not_found = || AnswerError::NotFound(format!("package {} not found", request.pkg_name));
         let package = self.find_package(&request.pkg_name).ok_or_else(not_found)?;
         let replaces = |found: &BundlePlace<'_>| {
-            let EntryRecord { replaces, skips, .. } = found.entry;
+            let EntryRecord {
+                replaces, skips, ..
+            } = found.entry;
             *replaces == request.csv_name || skips.contains(&request.csv_name)
         };
         let found = package.channel(&request.channel_name)?.filter(replaces);
         // What is no version is lower.
         let highest = found.max_by_key(|found| parse_version(&found.bundle().version));
         highest.ok_or_else(|| {
-            let [package, channel] = [&request.pkg_name, &request.channel_name].map(|name| go_quoted(name));
-            AnswerError::NotFound(format!("no entry found for package {package}, channel {channel}"))
+            let [package, channel] =
+                [&request.pkg_name, &request.channel_name].map(|name| go_quoted(name));
+            AnswerError::NotFound(format!(
+                "no entry found for package {package}, channel {channel}"
+            ))
         })
     }
 
-    /// Answers `GetChannelEntriesThatProvide`: for each bundle that provides the API one entry, and one for each skip.
+    /// Answers `GetChannelEntriesThatProvide`: for each bundle that provides the API one entry, and
+    /// one for each skip.
     ///
     /// # Errors
     /// Fails if there is none.
@@ -193,10 +223,13 @@ impl ApiIndex {
     ) -> Result<impl Iterator<Item = ApiChannelEntry>, AnswerError> {
         let providers = self.entries().filter(|found| found.provides(api));
         let found = providers.flat_map(|found| found.with_skips(|_| true));
-        not_empty(found, || no_provider("no channel entries found that provide", api))
+        not_empty(found, || {
+            no_provider("no channel entries found that provide", api)
+        })
     }
 
-    /// Answers `GetLatestChannelEntriesThatProvide`: the same for the heads of channels, without skips to other channels.
+    /// Answers `GetLatestChannelEntriesThatProvide`: the same for the heads of channels, without
+    /// skips to other channels.
     ///
     /// # Errors
     /// Fails if there is none.
@@ -204,24 +237,38 @@ impl ApiIndex {
         &self,
         api: &GroupVersionKind,
     ) -> Result<impl Iterator<Item = ApiChannelEntry>, AnswerError> {
-        let heads = self.entries().filter(|found| found.is_head() && found.provides(api));
+        let heads = self
+            .entries()
+            .filter(|found| found.is_head() && found.provides(api));
         let found = heads.flat_map(|head| head.with_skips(move |skip| head.is_in_channel(skip)));
-        not_empty(found, || no_provider("no channel entries found that provide", api))
+        not_empty(found, || {
+            no_provider("no channel entries found that provide", api)
+        })
     }
 
-    /// Answers `GetDefaultBundleThatProvides`: the head of the default channel of the first package that provides the API there.
+    /// Answers `GetDefaultBundleThatProvides`: the head of the default channel of the first package
+    /// that provides the API there.
     ///
     /// # Errors
     /// Fails if there is none.
-    pub fn get_default_bundle_that_provides(&self, api: &GroupVersionKind) -> Result<BundlePlace<'_>, AnswerError> {
-        let is_default = |found: &BundlePlace<'_>| found.channel.name == found.package.default_channel;
-        let mut heads = self.entries().filter(|found| is_default(found) && found.is_head());
+    pub fn get_default_bundle_that_provides(
+        &self,
+        api: &GroupVersionKind,
+    ) -> Result<BundlePlace<'_>, AnswerError> {
+        let is_default =
+            |found: &BundlePlace<'_>| found.channel.name == found.package.default_channel;
+        let mut heads = self
+            .entries()
+            .filter(|found| is_default(found) && found.is_head());
         if let Some(found) = heads.find(|head| head.provides(api)) {
             return Ok(found);
         }
         // The text depends on whether another channel provides it.
         drop(self.get_latest_channel_entries_that_provide(api)?);
-        Err(AnswerError::NotFound(no_provider("no entry found that provides", api)))
+        Err(AnswerError::NotFound(no_provider(
+            "no entry found that provides",
+            api,
+        )))
     }
 
     /// Returns one bundle for each package, channel and entry, as `ListBundles` lists them.
@@ -232,26 +279,37 @@ impl ApiIndex {
         })
     }
 
-    /// Answers `ExperimentalListPackageCustomSchemas` with the positions of lines in the Shard of the package. Each
-    /// becomes a message by [`meta_struct`](super::meta_struct()).
+    /// Answers `ExperimentalListPackageCustomSchemas` with the positions of lines in the Shard of
+    /// the package. Each becomes a message by [`meta_struct`](super::meta_struct()).
     ///
     /// # Errors
     /// Fails if a name is not valid.
-    pub fn list_custom_schemas(&self, request: &CustomSchemasRequest) -> Result<&[LineRange], AnswerError> {
-        let CustomSchemasRequest { schema, package_name } = request;
+    pub fn list_custom_schemas(
+        &self,
+        request: &CustomSchemasRequest,
+    ) -> Result<&[LineRange], AnswerError> {
+        let CustomSchemasRequest {
+            schema,
+            package_name,
+        } = request;
         if schema.is_empty() {
-            return Err(AnswerError::InvalidArgument("schema is required".to_owned()));
+            return Err(AnswerError::InvalidArgument(
+                "schema is required".to_owned(),
+            ));
         }
         check_name("schema", schema)?;
         if !package_name.is_empty() {
             check_name("packageName", package_name)?;
         }
-        let found = self.record(package_name).and_then(|record| record.customs.get(schema));
+        let found = self
+            .record(package_name)
+            .and_then(|record| record.customs.get(schema));
         Ok(found.map_or(&[], Vec::as_slice))
     }
 
     fn find_package(&self, name: &str) -> Option<&Arc<PackageRecord>> {
-        self.record(name).filter(|record| record.package_line.is_some())
+        self.record(name)
+            .filter(|record| record.package_line.is_some())
     }
 
     fn package(&self, name: &str) -> Result<&Arc<PackageRecord>, AnswerError> {
@@ -261,7 +319,10 @@ impl ApiIndex {
 }
 
 /// Returns the entries, or the error if there is none.
-fn not_empty<I: Iterator>(found: I, text: impl FnOnce() -> String) -> Result<std::iter::Peekable<I>, AnswerError> {
+fn not_empty<I: Iterator>(
+    found: I,
+    text: impl FnOnce() -> String,
+) -> Result<std::iter::Peekable<I>, AnswerError> {
     let mut found = found.peekable();
     match found.peek() {
         Some(_) => Ok(found),

@@ -1,11 +1,12 @@
-//! Messages of the package `api`, as in `proto/registry.proto`, except `Bundle`, which is put together from encoded parts
-//! ([`BundleMessage`](super::BundleMessage)).
+//! Messages of the package `api`, as in `proto/registry.proto`, except `Bundle`, which is put
+//! together from encoded parts ([`BundleMessage`](super::BundleMessage)).
 //!
-//! They are written by hand: a generator and its compiler would take longer to build than all other code here. The recorded
-//! answers of opm, which the tests decode, show that the numbers are right.
+//! They are written by hand: a generator and its compiler would take longer to build than all other
+//! code here. The recorded answers of opm, which the tests decode, show that the numbers are right.
 //!
-//! A message whose only field is a text with the number 1 is a [`String`], which prost encodes so: `PackageName` and `Deprecation`,
-//! and the requests of `GetPackage` and `GetChannelEntriesThatReplace`.
+//! A message whose only field is a text with the number 1 is a [`String`], which prost encodes so:
+//! `PackageName` and `Deprecation`, and the requests of `GetPackage` and
+//! `GetChannelEntriesThatReplace`.
 
 use prost::Message;
 
@@ -40,8 +41,8 @@ pub struct ApiChannel {
     pub deprecation: Option<String>,
 }
 
-/// Name of a Kubernetes API: in a bundle, and as the request of the three methods that look for its providers. The field `plural` is
-/// never set in an answer, and ignored in a request, as opm does.
+/// Name of a Kubernetes API: in a bundle, and as the request of the three methods that look for its
+/// providers. The field `plural` is never set in an answer, and ignored in a request, as opm does.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct GroupVersionKind {
     /// Group of the API.

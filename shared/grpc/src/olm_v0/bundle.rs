@@ -1,4 +1,5 @@
-//! A bundle: its line, read once, and the message of it. Fields have the numbers of `Bundle` in `proto/registry.proto`.
+//! A bundle: its line, read once, and the message of it. Fields have the numbers of `Bundle` in
+//! `proto/registry.proto`.
 
 use std::borrow::Cow;
 
@@ -15,7 +16,8 @@ const REQUIRED_TAG: u32 = 8;
 const DEPENDENCY_TAG: u32 = 11;
 const PROPERTY_TAG: u32 = 12;
 
-/// Message of a bundle in one channel, encoded in the order of its fields, as Go does. Its manifests stand between the two parts.
+/// Message of a bundle in one channel, encoded in the order of its fields, as Go does. Its
+/// manifests stand between the two parts.
 pub struct BundleMessage {
     /// Names of the bundle, its package and the channel.
     pub(crate) names: Vec<u8>,
@@ -79,8 +81,8 @@ pub(crate) fn read_bundle_line(text: &str, line: LineRange) -> Result<BundleReco
     })
 }
 
-/// Facts of a bundle from its properties. All but the version are encoded fields: as structures, millions of `{}` would take ten times
-/// the line.
+/// Facts of a bundle from its properties. All but the version are encoded fields: as structures,
+/// millions of `{}` would take ten times the line.
 #[derive(Default)]
 struct Found {
     version: String,
@@ -106,7 +108,12 @@ impl Found {
                 let [name, range] = texts(value, &["packageName", "versionRange"])?;
                 let (name, range) = (json::plain(&name), json::plain(&range));
                 let dependency = format!(r#"{{"packageName":{name},"version":{range}}}"#);
-                typed_value(DEPENDENCY_TAG, "olm.package", &dependency, &mut self.dependencies);
+                typed_value(
+                    DEPENDENCY_TAG,
+                    "olm.package",
+                    &dependency,
+                    &mut self.dependencies,
+                );
             }
             _ => {}
         }
@@ -117,7 +124,15 @@ impl Found {
 
 fn gvk(tag: u32, value: &str, out: &mut Vec<u8>) -> Result<(), Wrong> {
     let [group, version, kind] = texts(value, &["group", "version", "kind"])?.map(Cow::into_owned);
-    message::encode(tag, &GroupVersionKind { group, version, kind }, out);
+    message::encode(
+        tag,
+        &GroupVersionKind {
+            group,
+            version,
+            kind,
+        },
+        out,
+    );
     Ok(())
 }
 
@@ -130,7 +145,10 @@ fn typed_value(tag: u32, kind: &str, value: &str, out: &mut Vec<u8>) {
 }
 
 /// Returns the texts of the fields of an object.
-pub(crate) fn texts<'a, const N: usize>(raw: &'a str, names: &[&str; N]) -> Result<[Cow<'a, str>; N], Wrong> {
+pub(crate) fn texts<'a, const N: usize>(
+    raw: &'a str,
+    names: &[&str; N],
+) -> Result<[Cow<'a, str>; N], Wrong> {
     let fields = go::fields(raw, names)?;
     let mut texts = [const { Cow::Borrowed("") }; N];
     for (slot, field) in texts.iter_mut().zip(fields) {

@@ -19,8 +19,8 @@ const REASON_MAX: usize = 300;
 /// Level of the compression. The first client of a package waits for it.
 const LEVEL: i32 = 1;
 
-/// Maximum size of the texts of the first bundle that the others are compressed with, in bytes. Bundles of a Package resemble each
-/// other: the full catalog takes 14 MB in place of 25.
+/// Maximum size of the texts of the first bundle that the others are compressed with, in bytes.
+/// Bundles of a Package resemble each other: the full catalog takes 14 MB in place of 25.
 const DICTIONARY_MAX: usize = 64 << 10;
 
 /// Number of bundles from which on that saves memory.
@@ -43,7 +43,8 @@ thread_local! {
 pub struct PackageContents {
     /// Icon in the ClusterServiceVersions, as JSON.
     icon: String,
-    /// Dictionary of all texts: the first ones, or nothing for few bundles. `None` before the first ones.
+    /// Dictionary of all texts: the first ones, or nothing for few bundles. `None` before the first
+    /// ones.
     dictionary: Option<Box<[u8]>>,
     /// In the order of the record. The reason for which a bundle has none, or its manifests.
     bundles: Vec<Result<BundleTexts, Wrong>>,
@@ -62,8 +63,8 @@ struct BundleTexts {
     csv_json: Range<usize>,
     /// Position at which the icon is missing in it.
     icon_at: Option<usize>,
-    /// Positions of all manifests. The ClusterServiceVersion is one of them, unless it was made of other properties and there are
-    /// more.
+    /// Positions of all manifests. The ClusterServiceVersion is one of them, unless it was made of
+    /// other properties and there are more.
     objects: Box<[Range<usize>]>,
 }
 
@@ -72,17 +73,25 @@ impl PackageContents {
     ///
     /// # Errors
     /// Fails if the line of the bundle cannot be turned into manifests.
-    pub fn complete(&self, record: &PackageRecord, at: usize, message: &BundleMessage) -> Result<Bytes, AnswerError> {
-        let texts = self.bundles[at].as_ref().map_err(|reason| AnswerError::Bundle {
-            bundle: record.bundles[at].name.clone(),
-            reason: reason.clone(),
-        })?;
+    pub fn complete(
+        &self,
+        record: &PackageRecord,
+        at: usize,
+        message: &BundleMessage,
+    ) -> Result<Bytes, AnswerError> {
+        let texts = self.bundles[at]
+            .as_ref()
+            .map_err(|reason| AnswerError::Bundle {
+                bundle: record.bundles[at].name.clone(),
+                reason: reason.clone(),
+            })?;
         let all = texts.decompress(self.dictionary.as_deref().unwrap_or_default());
         let all = all.map_err(|_| AnswerError::Memory)?;
         let csv = Some((CSV_JSON_TAG, &texts.csv_json)).filter(|(_, csv)| !csv.is_empty());
         let objects = texts.objects.iter().map(|object| (OBJECT_TAG, object));
         let fields = csv.into_iter().chain(objects);
-        let length = |(_, range): (u32, &Range<usize>)| range.len() + self.icon.len() + FIELD_HEAD_MAX;
+        let length =
+            |(_, range): (u32, &Range<usize>)| range.len() + self.icon.len() + FIELD_HEAD_MAX;
         let length: usize = fields.clone().map(length).sum();
         let mut out = Vec::with_capacity(message.names.len() + length + message.facts.len());
         out.extend_from_slice(&message.names);
@@ -111,13 +120,21 @@ pub struct ContentsBuilder {
 }
 
 impl ContentsBuilder {
-    /// Creates the builder, which needs the line of the package. The manifests may take `limit` bytes of memory.
+    /// Creates the builder, which needs the line of the package. The manifests may take `limit`
+    /// bytes of memory.
     ///
     /// # Errors
     /// Fails if the compressor cannot allocate its memory.
-    pub fn new(record: Arc<PackageRecord>, package_line: &[u8], limit: usize) -> Result<Self, AnswerError> {
+    pub fn new(
+        record: Arc<PackageRecord>,
+        package_line: &[u8],
+        limit: usize,
+    ) -> Result<Self, AnswerError> {
         let package = text(package_line).and_then(CsvPackage::read);
-        let icon = package.as_ref().ok().and_then(|package| package.icon.clone());
+        let icon = package
+            .as_ref()
+            .ok()
+            .and_then(|package| package.icon.clone());
         let icon = icon.unwrap_or_default();
         let missing = || Err("its line is missing".to_owned());
         Ok(Self {
@@ -134,15 +151,21 @@ impl ContentsBuilder {
         })
     }
 
-    /// Adds the line of the bundle at a position in the record. Does nothing once the contents are larger than their limit.
+    /// Adds the line of the bundle at a position in the record. Does nothing once the contents are
+    /// larger than their limit.
     pub fn add(&mut self, at: usize, line: &[u8]) {
         if self.contents.memory > self.limit {
             return;
         }
         let read = BundleTexts::read(&self.record.bundles[at], line, &self.package);
         let texts = read.and_then(|(texts, all)| {
-            let compressed = self.compress(all.as_bytes()).map_err(|error| error.to_string())?;
-            Ok(BundleTexts { compressed, ..texts })
+            let compressed = self
+                .compress(all.as_bytes())
+                .map_err(|error| error.to_string())?;
+            Ok(BundleTexts {
+                compressed,
+                ..texts
+            })
         });
         let texts = texts.map_err(|reason| reason.chars().take(REASON_MAX).collect());
         self.contents.memory += size_of::<Result<BundleTexts, Wrong>>();
@@ -176,8 +199,13 @@ impl ContentsBuilder {
 }
 
 impl BundleTexts {
-    /// Reads the manifests in the line of a bundle, which may end with a newline. Returns also their texts, to be compressed.
-    fn read(bundle: &BundleRecord, line: &[u8], package: &Result<CsvPackage, Wrong>) -> Result<(Self, String), Wrong> {
+    /// Reads the manifests in the line of a bundle, which may end with a newline. Returns also
+    /// their texts, to be compressed.
+    fn read(
+        bundle: &BundleRecord,
+        line: &[u8],
+        package: &Result<CsvPackage, Wrong>,
+    ) -> Result<(Self, String), Wrong> {
         let mut data = Vec::new();
         let mut metadata = Vec::new();
         let mut all = String::new();
@@ -188,7 +216,8 @@ impl BundleTexts {
         };
         let mut objects = Vec::new();
         let mut csv_json = None;
-        let [properties, related_images] = go::fields(text(line)?, &["properties", "relatedImages"])?;
+        let [properties, related_images] =
+            go::fields(text(line)?, &["properties", "relatedImages"])?;
         go::elements(properties.map_or("null", RawValue::get), |property| {
             let [kind, value] = go::fields(property.get(), &["type", "value"])?;
             let value = value.map_or("null", RawValue::get);

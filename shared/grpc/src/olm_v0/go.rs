@@ -11,18 +11,27 @@ use serde_json::value::RawValue;
 /// Error of a value that does not fit its type.
 pub(crate) type Wrong = String;
 
-/// Returns the fields of an object; `None` for those that are absent. Names match in any case. Of several forms of one name the
-/// last counts that is not null.
-pub(crate) fn fields<'a, const N: usize>(raw: &'a str, names: &[&str; N]) -> Result<[Option<&'a RawValue>; N], Wrong> {
+/// Returns the fields of an object; `None` for those that are absent. Names match in any case. Of
+/// several forms of one name the last counts that is not null.
+pub(crate) fn fields<'a, const N: usize>(
+    raw: &'a str,
+    names: &[&str; N],
+) -> Result<[Option<&'a RawValue>; N], Wrong> {
     let mut found = [None; N];
     find_fields(raw, names, &mut found)?;
     Ok(found)
 }
 
 /// Puts the fields of an object into `found`, in the order of their names.
-pub(crate) fn find_fields<'a>(raw: &'a str, names: &[&str], found: &mut [Option<&'a RawValue>]) -> Result<(), Wrong> {
+pub(crate) fn find_fields<'a>(
+    raw: &'a str,
+    names: &[&str],
+    found: &mut [Option<&'a RawValue>],
+) -> Result<(), Wrong> {
     entries(raw, |key, value| {
-        if let Some(slot) = olm::field_position(names.iter().copied(), &key).and_then(|at| found.get_mut(at)) {
+        if let Some(slot) =
+            olm::field_position(names.iter().copied(), &key).and_then(|at| found.get_mut(at))
+        {
             // Null changes nothing.
             *slot = present(value).or(*slot).or(Some(value));
         }
@@ -30,7 +39,8 @@ pub(crate) fn find_fields<'a>(raw: &'a str, names: &[&str], found: &mut [Option<
     })
 }
 
-/// Calls `each` with each element of the list in a field of an object. Null and an absent field have none.
+/// Calls `each` with each element of the list in a field of an object. Null and an absent field
+/// have none.
 pub(crate) fn list<'a>(
     raw: &'a str,
     name: &str,
@@ -45,22 +55,30 @@ pub(crate) fn entries<'a>(
     raw: &'a str,
     mut each: impl FnMut(Cow<'a, str>, &'a RawValue) -> Result<(), Wrong>,
 ) -> Result<(), Wrong> {
-    parts(raw, "an object", |key, value| each(key.unwrap_or_default(), value))
+    parts(raw, "an object", |key, value| {
+        each(key.unwrap_or_default(), value)
+    })
 }
 
 /// Calls `each` with each element of a list. Null has none.
-pub(crate) fn elements<'a>(raw: &'a str, mut each: impl FnMut(&'a RawValue) -> Result<(), Wrong>) -> Result<(), Wrong> {
+pub(crate) fn elements<'a>(
+    raw: &'a str,
+    mut each: impl FnMut(&'a RawValue) -> Result<(), Wrong>,
+) -> Result<(), Wrong> {
     parts(raw, "a list", |_, value| each(value))
 }
 
-/// Calls `each` with each part of an object or a list, one at a time: a list of millions of `{}` would take many times its length.
+/// Calls `each` with each part of an object or a list, one at a time: a list of millions of `{}`
+/// would take many times its length.
 fn parts<'a>(
     raw: &'a str,
     expected: &'static str,
     each: impl FnMut(Option<Cow<'a, str>>, &'a RawValue) -> Result<(), Wrong>,
 ) -> Result<(), Wrong> {
     struct Parts<F>(&'static str, F);
-    impl<'de, F: FnMut(Option<Cow<'de, str>>, &'de RawValue) -> Result<(), Wrong>> Visitor<'de> for Parts<F> {
+    impl<'de, F: FnMut(Option<Cow<'de, str>>, &'de RawValue) -> Result<(), Wrong>> Visitor<'de>
+        for Parts<F>
+    {
         type Value = ();
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,4 +1,5 @@
-//! JSON and text as Go writes them: strings in JSON, quoted strings in messages, and lines as `google.protobuf.Struct`.
+//! JSON and text as Go writes them: strings in JSON, quoted strings in messages, and lines as
+//! `google.protobuf.Struct`.
 
 use std::fmt::Write;
 
@@ -7,7 +8,8 @@ use serde_json::Value as Json;
 
 use crate::AnswerError;
 
-/// Appends JSON with `<`, `>`, `&` and the two line ends of Unicode escaped, as Go's `json.Marshal` writes it.
+/// Appends JSON with `<`, `>`, `&` and the two line ends of Unicode escaped, as Go's `json.Marshal`
+/// writes it.
 pub(crate) fn escape_html(json: &str, out: &mut String) {
     escape(json, true, out);
 }
@@ -75,7 +77,8 @@ pub(crate) fn go_quoted(text: &str) -> String {
     out
 }
 
-/// Returns the line of a Meta as a message. Numbers become floating point, as in every `google.protobuf.Struct`.
+/// Returns the line of a Meta as a message. Numbers become floating point, as in every
+/// `google.protobuf.Struct`.
 ///
 /// # Errors
 /// Fails if the line is no object, or nested deeper than 128 levels.
@@ -89,7 +92,10 @@ pub fn meta_struct(line: &[u8]) -> Result<Struct, AnswerError> {
 
 fn object(fields: serde_json::Map<String, Json>) -> Struct {
     Struct {
-        fields: fields.into_iter().map(|(name, field)| (name, value(field))).collect(),
+        fields: fields
+            .into_iter()
+            .map(|(name, field)| (name, value(field)))
+            .collect(),
     }
 }
 

@@ -1,7 +1,8 @@
-//! Manifests of a bundle as JSON: those inside of it (`olm.bundle.object`), and the ClusterServiceVersion that opm makes of
-//! `olm.csv.metadata`, as Go's `json.Marshal` writes it.
+//! Manifests of a bundle as JSON: those inside of it (`olm.bundle.object`), and the
+//! ClusterServiceVersion that opm makes of `olm.csv.metadata`, as Go's `json.Marshal` writes it.
 //!
-//! The types are those of operator-framework/api v0.45.0, in the order of their fields. A field that no type has vanishes.
+//! The types are those of operator-framework/api v0.45.0, in the order of their fields. A field
+//! that no type has vanishes.
 
 use std::borrow::Cow;
 
@@ -12,7 +13,8 @@ use serde_json::value::RawValue;
 use super::go::{self, Wrong};
 use super::{json, record::BundleRecord};
 
-/// Number of the fields of `olm.csv.metadata` in the metadata of the ClusterServiceVersion. The others are in its spec.
+/// Number of the fields of `olm.csv.metadata` in the metadata of the ClusterServiceVersion. The
+/// others are in its spec.
 const METADATA_FIELDS: usize = 2;
 
 /// Values of an `olm.package` that are part of the ClusterServiceVersions of its bundles.
@@ -23,7 +25,8 @@ pub(crate) struct CsvPackage {
     description: Option<Box<RawValue>>,
 }
 
-/// ClusterServiceVersion without its icon, which is equal in all bundles of a package and can be longer than all other fields.
+/// ClusterServiceVersion without its icon, which is equal in all bundles of a package and can be
+/// longer than all other fields.
 pub(crate) struct MadeCsv {
     pub(crate) json: String,
     /// Offset at which the value of the icon is left out, if there is one.
@@ -40,7 +43,8 @@ impl CsvPackage {
         })
     }
 
-    /// Makes the ClusterServiceVersion of a bundle of the package from the value of its property `olm.csv.metadata`.
+    /// Makes the ClusterServiceVersion of a bundle of the package from the value of its property
+    /// `olm.csv.metadata`.
     pub(crate) fn csv(
         &self,
         bundle: &BundleRecord,
@@ -69,7 +73,9 @@ impl CsvPackage {
             match field.name {
                 "crdDescriptions" => field.name = "customresourcedefinitions",
                 "apiServiceDefinitions" => field.name = "apiservicedefinitions",
-                "description" if is_empty(field.shape, value) => value = self.description.as_deref(),
+                "description" if is_empty(field.shape, value) => {
+                    value = self.description.as_deref()
+                }
                 "installModes" if self.icon.is_some() => icon_at = Some(spec.field("icon").len()),
                 _ => {}
             }
@@ -101,7 +107,10 @@ struct PartsWriter<'o> {
 
 impl<'o> PartsWriter<'o> {
     fn new(out: &'o mut String, open: char) -> Self {
-        Self { out, separator: open }
+        Self {
+            out,
+            separator: open,
+        }
     }
 
     /// Begins an element, which is appended to the returned text.
@@ -143,7 +152,8 @@ fn values<'a>(
     Ok(fields.iter().copied().zip(values))
 }
 
-/// Returns true for a value that `omitempty` leaves out. A structure never is. Null is a value only where any fits.
+/// Returns true for a value that `omitempty` leaves out. A structure never is. Null is a value only
+/// where any fits.
 fn is_empty(shape: Shape, value: Option<&RawValue>) -> bool {
     let Some(value) = value else {
         return !matches!(shape, Shape::Object(_));
@@ -159,7 +169,8 @@ fn is_empty(shape: Shape, value: Option<&RawValue>) -> bool {
     }
 }
 
-/// Writes a value, or the empty value of its type for null and for nothing. Any other JSON is kept as it is.
+/// Writes a value, or the empty value of its type for null and for nothing. Any other JSON is kept
+/// as it is.
 fn write(shape: Shape, value: Option<&RawValue>, out: &mut String) -> Result<(), Wrong> {
     let raw = value.map_or("null", RawValue::get);
     match shape {
@@ -181,7 +192,9 @@ fn write(shape: Shape, value: Option<&RawValue>, out: &mut String) -> Result<(),
         Shape::Map(shape) => {
             let mut map = PartsWriter::new(out, '{');
             // The keys of canonical lines are sorted as Go sorts them.
-            go::entries(raw, |key, value| write(*shape, Some(value), map.field(&key)))?;
+            go::entries(raw, |key, value| {
+                write(*shape, Some(value), map.field(&key))
+            })?;
             map.end('}');
         }
         Shape::List(shape) => {
@@ -200,8 +213,9 @@ fn write(shape: Shape, value: Option<&RawValue>, out: &mut String) -> Result<(),
     Ok(())
 }
 
-/// Returns the object in the value of a property `olm.bundle.object`. JSON stays as it is, and YAML becomes JSON. `data` is that of the
-/// property before: opm decodes each of them into the same variable, so one without data repeats it.
+/// Returns the object in the value of a property `olm.bundle.object`. JSON stays as it is, and YAML
+/// becomes JSON. `data` is that of the property before: opm decodes each of them into the same
+/// variable, so one without data repeats it.
 pub(crate) fn read_object(value: &str, data: &mut Vec<u8>) -> Result<String, Wrong> {
     if let [Some(own)] = go::fields(value, &["data"])? {
         *data = go::bytes(own)?;
@@ -240,18 +254,23 @@ fn kind(json: &str) -> Result<Cow<'_, str>, Wrong> {
     Ok(go::text(kind).unwrap_or_default())
 }
 
-/// Returns false for JSON that go-yaml v2 does not read: with `\/`, with a surrogate pair, or with a character that is not
-/// printable.
+/// Returns false for JSON that go-yaml v2 does not read: with `\/`, with a surrogate pair, or with
+/// a character that is not printable.
 fn is_go_yaml(json: &str) -> bool {
-    let printable =
-        |char| matches!(char, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{fffd}' | '\u{10000}'..);
+    let printable = |char| matches!(char, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{fffd}' | '\u{10000}'..);
     let mut escapes = json.split('\\').skip(1);
     let mut readable = true;
     while let Some(escape) = escapes.next() {
         match escape.as_bytes() {
             // An escaped backslash: the next part is no escape.
             [] => drop(escapes.next()),
-            [b'/', ..] | [b'u', b'd' | b'D', b'8'..=b'9' | b'a'..=b'f' | b'A'..=b'F', ..] => readable = false,
+            [b'/', ..]
+            | [
+                b'u',
+                b'd' | b'D',
+                b'8'..=b'9' | b'a'..=b'f' | b'A'..=b'F',
+                ..,
+            ] => readable = false,
             _ => {}
         }
     }

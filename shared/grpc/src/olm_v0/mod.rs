@@ -1,4 +1,5 @@
-//! The answers of OLM v0's registry API from canonical lines, without network, store and async code.
+//! The answers of OLM v0's registry API from canonical lines, without network, store and async
+//! code.
 //!
 //! ```text
 //! lines of a Shard -> PackageRecorder -> PackageRecord -> ApiIndex -> messages

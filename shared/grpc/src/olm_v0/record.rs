@@ -1,5 +1,5 @@
-//! Records of the Packages of a state: all that the API answers about them without their lines. A record depends on the lines
-//! of its Package only.
+//! Records of the Packages of a state: all that the API answers about them without their lines. A
+//! record depends on the lines of its Package only.
 
 use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
@@ -15,7 +15,8 @@ pub struct PackageRecord {
     pub name: String,
     /// The sha256 of the lines.
     pub lines: Sha256,
-    /// Line of the `olm.package`. Without it the Shard has Metas of custom schemas only, and is no package for the API.
+    /// Line of the `olm.package`. Without it the Shard has Metas of custom schemas only, and is no
+    /// package for the API.
     pub package_line: Option<LineRange>,
     /// Name of the channel that is used if none is named.
     pub default_channel: String,
@@ -68,7 +69,8 @@ pub struct BundleRecord {
     pub line: LineRange,
     /// Reference of its image. Without one `ListBundles` sends its manifests.
     pub image: String,
-    /// APIs that it provides and requires, as fields of its message. Encoded, because some bundles have thousands.
+    /// APIs that it provides and requires, as fields of its message. Encoded, because some bundles
+    /// have thousands.
     pub apis: Vec<u8>,
     /// Its dependencies, and its properties except the large ones, as fields of its message.
     pub properties: Vec<u8>,
@@ -84,7 +86,8 @@ impl BundleRecord {
     }
 }
 
-/// Records of all Packages of a state. Those of lines that an earlier state has too are shared with its index.
+/// Records of all Packages of a state. Those of lines that an earlier state has too are shared with
+/// its index.
 #[derive(Debug, Default)]
 pub struct ApiIndex {
     records: BTreeMap<String, Arc<PackageRecord>>,
@@ -99,7 +102,8 @@ impl ApiIndex {
         self.records.insert(record.name.clone(), record);
     }
 
-    /// Returns the record with this name, which the global group and Packages without `olm.package` have too.
+    /// Returns the record with this name, which the global group and Packages without `olm.package`
+    /// have too.
     pub fn record(&self, name: &str) -> Option<&Arc<PackageRecord>> {
         self.records.get(name)
     }

@@ -10,17 +10,19 @@ use super::bundle::{read_bundle_line, texts};
 use super::go::{self, Wrong};
 use super::record::{BundleRecord, ChannelRecord, EntryRecord, LineRange, PackageRecord};
 
-/// Maximum memory of one record, in bytes: twice what the records of all 333 packages of a large real catalog take. Lines of many
-/// tiny entries would take many times their own size.
+/// Maximum memory of one record, in bytes: twice what the records of all 333 packages of a large
+/// real catalog take. Lines of many tiny entries would take many times their own size.
 const RECORD_BYTES: usize = 16 << 20;
 
 /// Memory of an entry, a bundle or a list beside its texts, in bytes.
 const ENTRY_BYTES: usize = 160;
 
-/// End of most lines of bundles, whose keys are sorted. In JSON it can only be the last field of the outermost object.
+/// End of most lines of bundles, whose keys are sorted. In JSON it can only be the last field of
+/// the outermost object.
 const BUNDLE_END: &[u8] = br#","schema":"olm.bundle"}"#;
 
-/// Makes the record of one Package from the lines of its Shard, which may come in chunks of any size.
+/// Makes the record of one Package from the lines of its Shard, which may come in chunks of any
+/// size.
 ///
 /// It holds one line and the record. Large properties are skipped without being built.
 #[derive(Default)]
@@ -78,7 +80,11 @@ impl PackageRecorder {
             return Err(error);
         }
         let deprecations = self.deprecations.unwrap_or_default();
-        let deprecation = |schema: &str, name: &str| deprecations.get(&(schema.to_owned(), name.to_owned())).cloned();
+        let deprecation = |schema: &str, name: &str| {
+            deprecations
+                .get(&(schema.to_owned(), name.to_owned()))
+                .cloned()
+        };
         let mut bundles: Vec<BundleRecord> = self.bundles.into_values().collect();
         for bundle in &mut bundles {
             bundle.deprecation = deprecation("olm.bundle", &bundle.name);
@@ -87,7 +93,8 @@ impl PackageRecorder {
         for (name, DraftChannel { entries, head }) in self.channels {
             let entries = entries.into_iter().map(|(bundle, entry)| {
                 let found = bundles.binary_search_by(|known| known.name.cmp(&bundle));
-                let bundle = found.map_err(|_| format!("channel {name:?} has no bundle {bundle:?}"))?;
+                let bundle =
+                    found.map_err(|_| format!("channel {name:?} has no bundle {bundle:?}"))?;
                 Ok(EntryRecord { bundle, ..entry })
             });
             channels.push(ChannelRecord {
@@ -136,7 +143,10 @@ impl PackageRecorder {
             "olm.deprecations" => self.read_deprecations(text),
             _ => {
                 take(&mut self.used, schema.len())?;
-                self.customs.entry(schema.into_owned()).or_default().push(range);
+                self.customs
+                    .entry(schema.into_owned())
+                    .or_default()
+                    .push(range);
                 Ok(())
             }
         }
@@ -153,9 +163,13 @@ impl PackageRecorder {
         let mut entries = BTreeMap::new();
         let mut updated = BTreeSet::new();
         go::list(line, "entries", |element| {
-            let [bundle, replaces, skip_range] = texts(element.get(), &["name", "replaces", "skipRange"])?;
+            let [bundle, replaces, skip_range] =
+                texts(element.get(), &["name", "replaces", "skipRange"])?;
             // Names are in the list of entries and in that of what they update.
-            take(&mut self.used, 2 * (bundle.len() + replaces.len()) + skip_range.len())?;
+            take(
+                &mut self.used,
+                2 * (bundle.len() + replaces.len()) + skip_range.len(),
+            )?;
             let mut skips = Vec::new();
             go::list(element.get(), "skips", |skip| {
                 let skip = go::text(Some(skip))?.into_owned();
@@ -174,7 +188,9 @@ impl PackageRecorder {
             let before = entries.insert(bundle.clone().into_owned(), entry);
             only(before.is_some(), format_args!("entry {bundle:?}"))
         })?;
-        let mut heads = (0..).zip(entries.keys()).filter(|(_, name)| !updated.contains(*name));
+        let mut heads = (0..)
+            .zip(entries.keys())
+            .filter(|(_, name)| !updated.contains(*name));
         let (Some((head, _)), None) = (heads.next(), heads.next()) else {
             return Err(format!("channel {name:?} has not one head"));
         };
@@ -195,10 +211,14 @@ impl PackageRecorder {
         let mut messages = BTreeMap::new();
         go::list(line, "entries", |element| {
             let [reference, message] = go::fields(element.get(), &["reference", "message"])?;
-            let [schema, name] = texts(reference.map_or("null", RawValue::get), &["schema", "name"])?;
+            let [schema, name] =
+                texts(reference.map_or("null", RawValue::get), &["schema", "name"])?;
             let message = go::text(message)?;
             take(&mut self.used, schema.len() + name.len() + message.len())?;
-            messages.insert((schema.into_owned(), name.into_owned()), message.into_owned());
+            messages.insert(
+                (schema.into_owned(), name.into_owned()),
+                message.into_owned(),
+            );
             Ok(())
         })?;
         let before = self.deprecations.replace(messages);
@@ -232,10 +252,14 @@ mod tests {
     #[test]
     fn record_that_would_take_too_much_memory_is_refused() {
         let record = |count: usize| {
-            let entries = (0..count).map(|at| format!(r#"{{"name":"b{at}","replaces":"b{}"}}"#, at + 1));
+            let entries =
+                (0..count).map(|at| format!(r#"{{"name":"b{at}","replaces":"b{}"}}"#, at + 1));
             let entries = entries.collect::<Vec<_>>().join(",");
-            let mut lines = format!("{{\"entries\":[{entries}],\"name\":\"c\",\"schema\":\"olm.channel\"}}\n");
-            lines.extend((0..count).map(|at| format!("{{\"name\":\"b{at}\",\"schema\":\"olm.bundle\"}}\n")));
+            let mut lines =
+                format!("{{\"entries\":[{entries}],\"name\":\"c\",\"schema\":\"olm.channel\"}}\n");
+            lines.extend(
+                (0..count).map(|at| format!("{{\"name\":\"b{at}\",\"schema\":\"olm.bundle\"}}\n")),
+            );
             let mut recorder = PackageRecorder::new("p");
             recorder.push(lines.as_bytes());
             recorder.finish(Sha256::of(lines.as_bytes()))

@@ -1,4 +1,5 @@
-//! Answers that operator-registry v1.73.0 gave, recorded by `opm-oracle answers` with `OPM_ORACLE_FULL`, and others.
+//! Answers that operator-registry v1.73.0 gave, recorded by `opm-oracle answers` with
+//! `OPM_ORACLE_FULL`, and others.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use catalog_mirror_grpc::olm_v0::api::GetReplacementRequest;
@@ -33,8 +34,13 @@ async fn answers_are_those_of_opm(#[case] files: &[&[u8]], #[case] recorded: &st
             true => "ExperimentalRegistry",
             false => "Registry",
         };
-        let request = STANDARD.decode(expected["request"].as_str().unwrap()).unwrap();
-        let (code, text, messages) = match client.call(&format!("/api.{service}/{method}"), &request).await {
+        let request = STANDARD
+            .decode(expected["request"].as_str().unwrap())
+            .unwrap();
+        let (code, text, messages) = match client
+            .call(&format!("/api.{service}/{method}"), &request)
+            .await
+        {
             Ok(messages) => (None, String::new(), messages),
             Err(status) => {
                 let (code, text) = (format!("{:?}", status.code()), status.message().to_owned());
@@ -43,7 +49,10 @@ async fn answers_are_those_of_opm(#[case] files: &[&[u8]], #[case] recorded: &st
         };
         assert_eq!(code.as_deref(), expected["code"].as_str(), "{line}");
         assert_eq!(text, expected["text"].as_str().unwrap_or_default());
-        let mut messages: Vec<String> = messages.iter().map(|message| STANDARD.encode(message)).collect();
+        let mut messages: Vec<String> = messages
+            .iter()
+            .map(|message| STANDARD.encode(message))
+            .collect();
         messages.sort();
         let wanted = expected["messages"].as_array().into_iter().flatten();
         let wanted: Vec<&str> = wanted.filter_map(|text| text.as_str()).collect();
@@ -69,7 +78,10 @@ async fn replacement_is_the_highest_version() {
         };
         let method = "/api.Registry/GetBundleThatReplaces";
         let messages = client.call(method, &request.encode_to_vec()).await.unwrap();
-        assert_eq!(SentBundle::decode(messages[0].as_slice()).unwrap().csv_name, expected);
+        assert_eq!(
+            SentBundle::decode(messages[0].as_slice()).unwrap().csv_name,
+            expected
+        );
     }
 }
 
@@ -83,9 +95,17 @@ async fn request_without_a_method_or_a_fitting_message_is_refused() {
         ("/api.Registry/Absent", Vec::new(), Code::Unimplemented),
         ("/api.Absent/GetPackage", Vec::new(), Code::Unimplemented),
         ("/x", Vec::new(), Code::Unimplemented),
-        ("/api.Registry/GetPackage", b"\x0a\xff".to_vec(), Code::Internal),
+        (
+            "/api.Registry/GetPackage",
+            b"\x0a\xff".to_vec(),
+            Code::Internal,
+        ),
         ("/api.Registry/GetPackage", name(64 << 10), Code::Unknown),
-        ("/api.Registry/GetPackage", name((64 << 10) + 1), Code::OutOfRange),
+        (
+            "/api.Registry/GetPackage",
+            name((64 << 10) + 1),
+            Code::OutOfRange,
+        ),
     ] {
         assert_eq!(
             client.code(path, &message).await,
@@ -101,11 +121,17 @@ async fn calls_are_counted_by_method_catalog_and_code() {
     let catalogs = MemoryCatalogs::of(&["a"]).await;
     let (server, client) = TestServer::connected(&catalogs, "localhost").await;
     client.call("/api.Registry/ListBundles", b"").await.unwrap();
-    assert_eq!(client.code("/api.Registry/GetPackage", b"").await, Code::Unknown);
+    assert_eq!(
+        client.code("/api.Registry/GetPackage", b"").await,
+        Code::Unknown
+    );
     catalogs.remove("a").await;
     // Names of catalogs are known for a second.
     tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
-    assert_eq!(client.code("/api.Registry/GetPackage", b"").await, Code::NotFound);
+    assert_eq!(
+        client.code("/api.Registry/GetPackage", b"").await,
+        Code::NotFound
+    );
     let found = server.metrics();
     for line in [
         r#"calls_total{method="ListBundles",catalog="a",code="OK"} 1"#,
@@ -114,6 +140,9 @@ async fn calls_are_counted_by_method_catalog_and_code() {
         r#"call_duration_seconds_count{method="GetPackage"} 2"#,
         "calls_running 0",
     ] {
-        assert!(found.lines().any(|known| known == line), "{line} in\n{found}");
+        assert!(
+            found.lines().any(|known| known == line),
+            "{line} in\n{found}"
+        );
     }
 }

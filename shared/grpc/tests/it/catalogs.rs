@@ -10,7 +10,11 @@ use crate::client::Client;
 use crate::fixture::{MemoryCatalogs, TestServer, package};
 
 /// Returns the name of the package, which is that of the catalog.
-async fn ask(catalogs: &MemoryCatalogs, default: Option<&str>, host: &str) -> Result<String, Status> {
+async fn ask(
+    catalogs: &MemoryCatalogs,
+    default: Option<&str>,
+    host: &str,
+) -> Result<String, Status> {
     let server = TestServer::start(catalogs, default, ServerLimits::grpc()).await;
     let client = Client::connect(server.port, host).await;
     let messages = client.call("/api.Registry/ListPackages", b"").await?;
@@ -52,7 +56,10 @@ async fn catalog_that_opm_would_refuse_says_why() {
     let lines = package("p");
     let unvalidated = MemoryCatalogs::new().publish("a", lines.as_bytes(), SnapshotBuilder::new());
     for (catalogs, expected) in [
-        (validated, "package p: line 1: channel \"c\" has not one head"),
+        (
+            validated,
+            "package p: line 1: channel \"c\" has not one head",
+        ),
         (unvalidated.await, "package p, bundle b: "),
     ] {
         let status = ask(&catalogs, None, "mirror.lab").await.unwrap_err();
@@ -66,7 +73,9 @@ async fn catalog_that_opm_would_refuse_says_why() {
 async fn damaged_catalog_is_unavailable_until_it_is_repaired() {
     let catalogs = MemoryCatalogs::of(&["a"]).await;
     let mut keys = catalogs.0.objects().into_keys();
-    let shard = keys.find(|key| matches!(key, Key::Object(Kind::Package, _))).unwrap();
+    let shard = keys
+        .find(|key| matches!(key, Key::Object(Kind::Package, _)))
+        .unwrap();
     catalogs.0.corrupt(&shard, "damaged");
     let (_server, client) = TestServer::connected(&catalogs, "a.lab").await;
     let method = "/api.Registry/ListPackages";

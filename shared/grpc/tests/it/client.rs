@@ -53,7 +53,8 @@ impl Decoder for RawCodec {
 pub(crate) struct Client(Channel);
 
 impl Client {
-    /// Connects to a port of this machine, and fails instead of connecting a second time. `host` is what the client believes to ask.
+    /// Connects to a port of this machine, and fails instead of connecting a second time. `host` is
+    /// what the client believes to ask.
     pub(crate) async fn connect(port: u16, host: &str) -> Self {
         let stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
         stream.set_nodelay(true).unwrap();
@@ -71,14 +72,21 @@ impl Client {
     }
 
     /// Calls a method, and returns its stream.
-    pub(crate) async fn start(&self, method: &str, message: &[u8]) -> Result<tonic::Streaming<Vec<u8>>, Status> {
+    pub(crate) async fn start(
+        &self,
+        method: &str,
+        message: &[u8],
+    ) -> Result<tonic::Streaming<Vec<u8>>, Status> {
         let mut grpc = Grpc::new(self.0.clone());
         grpc.ready().await.unwrap();
         let mut request = Request::new(message.to_vec());
         let (name, value) = ("x-acknowledge-experimental", "true".parse().unwrap());
         request.metadata_mut().insert(name, value);
         let path = method.parse().unwrap();
-        Ok(grpc.server_streaming(request, path, RawCodec).await?.into_inner())
+        Ok(grpc
+            .server_streaming(request, path, RawCodec)
+            .await?
+            .into_inner())
     }
 
     /// Calls a method, and returns all messages.

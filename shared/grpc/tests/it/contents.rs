@@ -1,6 +1,8 @@
 use catalog_mirror_grpc::AnswerError;
 use catalog_mirror_grpc::olm_v0::api::GetBundleRequest;
-use catalog_mirror_grpc::olm_v0::{ApiIndex, BundlePlace, ContentsBuilder, LineRange, PackageContents};
+use catalog_mirror_grpc::olm_v0::{
+    ApiIndex, BundlePlace, ContentsBuilder, LineRange, PackageContents,
+};
 use prost::Message;
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -10,12 +12,20 @@ use crate::recorder::record;
 
 /// Returns the message of a bundle with its manifests, as they are in the lines of the Shard.
 pub(crate) fn complete(lines: &[u8], place: BundlePlace<'_>) -> Result<SentBundle, AnswerError> {
-    let bytes = contents(lines, place, 1 << 30)?.complete(place.package, place.entry.bundle, &place.message(false))?;
+    let bytes = contents(lines, place, 1 << 30)?.complete(
+        place.package,
+        place.entry.bundle,
+        &place.message(false),
+    )?;
     Ok(SentBundle::decode(bytes).expect("a message"))
 }
 
 /// Makes the contents of the package of a bundle.
-fn contents(lines: &[u8], place: BundlePlace<'_>, limit: usize) -> Result<PackageContents, AnswerError> {
+fn contents(
+    lines: &[u8],
+    place: BundlePlace<'_>,
+    limit: usize,
+) -> Result<PackageContents, AnswerError> {
     let record = place.package;
     let line = |range: &LineRange| &lines[range.start as usize..range.end as usize];
     let package_line = record.package_line.as_ref().map_or(&b""[..], line);
@@ -109,7 +119,9 @@ fn contents_above_their_limit_are_refused() {
 fn bundles_that_resemble_each_other_take_little_more_memory_than_one() {
     let memory = |count| {
         let (lines, index) = package(&vec![text(60 << 10); count]);
-        contents(&lines, bundle(&index, 0), usize::MAX).unwrap().memory
+        contents(&lines, bundle(&index, 0), usize::MAX)
+            .unwrap()
+            .memory
     };
     let (one, ten) = (memory(1), memory(10));
     assert!(ten < one * 3, "{ten} bytes, {one} for one");
@@ -124,5 +136,8 @@ fn bundle_whose_line_did_not_come_is_an_error() {
         .finish()
         .unwrap()
         .complete(place.package, 0, &place.message(false));
-    assert_eq!(completed.unwrap_err().to_string(), "bundle \"b0\": its line is missing");
+    assert_eq!(
+        completed.unwrap_err().to_string(),
+        "bundle \"b0\": its line is missing"
+    );
 }

@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use catalog_mirror_grpc::{GrpcMetrics, RegistryCatalogs, olm_v0::api::CustomSchemasRequest, router};
+use catalog_mirror_grpc::{
+    GrpcMetrics, RegistryCatalogs, olm_v0::api::CustomSchemasRequest, router,
+};
 use fbc::{Chunks, FbcLimits, Meta};
 use model::{Catalogs, Current, Document, Facts, Key};
 use olm::FINDINGS;
@@ -60,8 +62,16 @@ pub(crate) fn valid() -> SnapshotBuilder {
 pub(crate) fn shards(file: &[u8]) -> BTreeMap<String, Vec<u8>> {
     let mut shards: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     for chunk in Chunks::new(file, FbcLimits::default(), 1 << 20) {
-        let mut add = |meta: Meta<'_>| shards.entry(meta.group().to_owned()).or_default().extend(meta.line);
-        chunk.unwrap().metas(&FbcLimits::default(), &mut add).unwrap();
+        let mut add = |meta: Meta<'_>| {
+            shards
+                .entry(meta.group().to_owned())
+                .or_default()
+                .extend(meta.line)
+        };
+        chunk
+            .unwrap()
+            .metas(&FbcLimits::default(), &mut add)
+            .unwrap();
     }
     shards
 }
@@ -89,7 +99,12 @@ impl MemoryCatalogs {
         self.publish(name, file.as_ref(), valid()).await
     }
 
-    pub(crate) async fn publish(self, name: &str, file: &[u8], mut builder: SnapshotBuilder) -> Self {
+    pub(crate) async fn publish(
+        self,
+        name: &str,
+        file: &[u8],
+        mut builder: SnapshotBuilder,
+    ) -> Self {
         for (package, lines) in shards(file) {
             builder = builder.package(&package, lines);
         }
@@ -99,14 +114,18 @@ impl MemoryCatalogs {
         }
         let key = Key::Current(name.parse().unwrap());
         let before = self.0.read_document::<Current>(&key).await.unwrap();
-        let current = CurrentBuilder::new(&built.snapshot).after(before.as_ref().map(|(current, _)| current));
+        let current =
+            CurrentBuilder::new(&built.snapshot).after(before.as_ref().map(|(current, _)| current));
         put(&*self.0, &key, current.build().to_bytes()).await;
         self.list().await;
         self
     }
 
     pub(crate) async fn remove(&self, name: &str) {
-        self.0.delete(&Key::Current(name.parse().unwrap())).await.unwrap();
+        self.0
+            .delete(&Key::Current(name.parse().unwrap()))
+            .await
+            .unwrap();
         self.list().await;
     }
 
@@ -117,7 +136,12 @@ impl MemoryCatalogs {
             Key::Current(name) => Some(name),
             _ => None,
         });
-        put(&*self.0, &Key::Catalogs, names.collect::<Catalogs>().to_bytes()).await;
+        put(
+            &*self.0,
+            &Key::Catalogs,
+            names.collect::<Catalogs>().to_bytes(),
+        )
+        .await;
     }
 }
 
@@ -137,12 +161,20 @@ impl TestServer {
         (server, client)
     }
 
-    pub(crate) async fn start(catalogs: &MemoryCatalogs, default: Option<&str>, limits: ServerLimits) -> Self {
+    pub(crate) async fn start(
+        catalogs: &MemoryCatalogs,
+        default: Option<&str>,
+        limits: ServerLimits,
+    ) -> Self {
         let mut registry = Registry::default();
         let metrics = GrpcMetrics::register(&mut registry);
         let stop = CancellationToken::new();
         let published = PublishedCatalogs::new(catalogs.0.clone(), ReaderSettings::default());
-        let catalogs = Arc::new(RegistryCatalogs::new(published, default.map(str::to_owned), None));
+        let catalogs = Arc::new(RegistryCatalogs::new(
+            published,
+            default.map(str::to_owned),
+            None,
+        ));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let server = Server::new(limits, ServerMetrics::default(), None);

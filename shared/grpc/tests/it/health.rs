@@ -1,6 +1,8 @@
 use prost::Message;
 use tonic::Code;
-use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse, health_check_response::ServingStatus};
+use tonic_health::pb::{
+    HealthCheckRequest, HealthCheckResponse, health_check_response::ServingStatus,
+};
 
 use crate::client::Client;
 use crate::fixture::{MemoryCatalogs, TestServer};
@@ -10,7 +12,9 @@ async fn check(client: &Client, service: &str) -> Result<ServingStatus, Code> {
     let request = HealthCheckRequest { service }.encode_to_vec();
     let messages = client.call("/grpc.health.v1.Health/Check", &request).await;
     let messages = messages.map_err(|status| status.code())?;
-    Ok(HealthCheckResponse::decode(messages[0].as_slice()).unwrap().status())
+    Ok(HealthCheckResponse::decode(messages[0].as_slice())
+        .unwrap()
+        .status())
 }
 
 #[tokio::test]

@@ -1,4 +1,5 @@
-//! Tests of the registry API: answers to the requests that opm answered, and calls over real connections.
+//! Tests of the registry API: answers to the requests that opm answered, and calls over real
+//! connections.
 
 mod answers;
 mod catalogs;

@@ -66,7 +66,12 @@ fn custom_lines_of_a_shard_without_a_package_are_found() {
     index.insert(record("p", line.repeat(3)).unwrap().into());
     let ranges = index.list_custom_schemas(&custom_schemas()).unwrap();
     let length = line.len() as u64;
-    assert!(ranges.iter().map(|range| range.start).eq([0, length, 2 * length]));
+    assert!(
+        ranges
+            .iter()
+            .map(|range| range.start)
+            .eq([0, length, 2 * length])
+    );
     assert_eq!(index.list_packages().count(), 0);
 }
 

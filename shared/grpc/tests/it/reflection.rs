@@ -12,7 +12,10 @@ use crate::fixture::{MemoryCatalogs, TestServer};
 fn descriptors_are_those_of_the_proto_file() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("proto");
     let mut compiler = protox::Compiler::new([folder]).unwrap();
-    compiler.include_imports(true).open_file("registry.proto").unwrap();
+    compiler
+        .include_imports(true)
+        .open_file("registry.proto")
+        .unwrap();
     let compiled = compiler.encode_file_descriptor_set();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/registry.binpb");
     if std::env::var_os("UPDATE_DESCRIPTORS").is_some() {
@@ -39,11 +42,16 @@ async fn both_versions_list_the_services_and_describe_the_api() {
             let answer = ServerReflectionResponse::decode(messages[0].as_slice()).unwrap();
             answer.message_response.unwrap()
         };
-        let MessageResponse::ListServicesResponse(listed) = ask(MessageRequest::ListServices(String::new())).await
+        let MessageResponse::ListServicesResponse(listed) =
+            ask(MessageRequest::ListServices(String::new())).await
         else {
             panic!("no list of services");
         };
-        let mut names: Vec<String> = listed.service.into_iter().map(|service| service.name).collect();
+        let mut names: Vec<String> = listed
+            .service
+            .into_iter()
+            .map(|service| service.name)
+            .collect();
         names.sort();
         let reflection = format!("grpc.reflection.{version}.ServerReflection");
         let expected = [

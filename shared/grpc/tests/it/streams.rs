@@ -12,14 +12,20 @@ use tonic::Streaming;
 use crate::client::Client;
 use crate::fixture::{MemoryCatalogs, TestServer, custom_schemas, package};
 
-/// Number of bundles, and of Metas of the schema `custom`, that do not fit into the buffers of a connection.
+/// Number of bundles, and of Metas of the schema `custom`, that do not fit into the buffers of a
+/// connection.
 const METAS: usize = 20_000;
 /// Its messages are made of the lines of the catalog while they are sent.
 const CUSTOM_SCHEMAS: &str = "/api.ExperimentalRegistry/ExperimentalListPackageCustomSchemas";
 
 /// Starts a stream of all of them, and takes the first one.
 async fn begun(method: &str) -> (MemoryCatalogs, TestServer, Streaming<Vec<u8>>) {
-    let entry = |at| format!(r#"{{"name":"meta-{at:05}","replaces":"meta-{:05}"}}"#, at + 1);
+    let entry = |at| {
+        format!(
+            r#"{{"name":"meta-{at:05}","replaces":"meta-{:05}"}}"#,
+            at + 1
+        )
+    };
     let entries: Vec<String> = (0..METAS).map(entry).collect();
     let channel = format!(r#""entries":[{}],"name":"c""#, entries.join(","));
     let mut lines = package("p").replace(r#""entries":[{"name":"b"}],"name":"c""#, &channel);
@@ -58,7 +64,14 @@ async fn stream_makes_messages_only_as_fast_as_they_are_taken(#[case] method: &s
     // A publication does not change a stream that runs.
     catalogs.with("a", package("other")).await;
     let client = Client::connect(server.port, "lab").await;
-    assert_eq!(client.call("/api.Registry/ListBundles", b"").await.unwrap().len(), 1);
+    assert_eq!(
+        client
+            .call("/api.Registry/ListBundles", b"")
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
     let mut taken = 1;
     while stream.message().await.unwrap().is_some() {
         taken += 1;
@@ -70,8 +83,12 @@ async fn stream_makes_messages_only_as_fast_as_they_are_taken(#[case] method: &s
 async fn stream_that_is_given_up_ends() {
     let (_catalogs, server, stream) = begun(CUSTOM_SCHEMAS).await;
     drop(stream);
-    let cancelled = r#"{method="ExperimentalListPackageCustomSchemas",catalog="a",code="CANCELLED"} 1"#;
-    until("the call ends", async || server.metrics().contains(cancelled)).await;
+    let cancelled =
+        r#"{method="ExperimentalListPackageCustomSchemas",catalog="a",code="CANCELLED"} 1"#;
+    until("the call ends", async || {
+        server.metrics().contains(cancelled)
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -83,11 +100,19 @@ async fn client_may_wait_with_its_first_request_but_must_speak_http2() {
     let catalogs = MemoryCatalogs::of(&["a"]).await;
     let server = TestServer::start(&catalogs, None, limits).await;
     let client = Client::connect(server.port, "lab").await;
-    let mut silent = TcpStream::connect(("127.0.0.1", server.port)).await.unwrap();
+    let mut silent = TcpStream::connect(("127.0.0.1", server.port))
+        .await
+        .unwrap();
     silent.write_all(b"PRI * HTTP/2.0").await.unwrap();
     // The server sends its settings and then closes.
     let mut settings = Vec::new();
     let closed = timeout(Duration::from_secs(5), silent.read_to_end(&mut settings)).await;
-    assert!(closed.is_ok(), "a client that does not speak HTTP/2 is kept");
-    client.call("/api.Registry/ListPackages", b"").await.unwrap();
+    assert!(
+        closed.is_ok(),
+        "a client that does not speak HTTP/2 is kept"
+    );
+    client
+        .call("/api.Registry/ListPackages", b"")
+        .await
+        .unwrap();
 }

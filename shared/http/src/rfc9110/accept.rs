@@ -5,21 +5,24 @@ use model::Encoding;
 
 use super::elements;
 
-/// True if `name` is this coding (`x-gzip` is gzip: RFC 9110, section 8.4.1.3). A `*` stands for all codings that are
-/// not named.
+/// True if `name` is this coding (`x-gzip` is gzip: RFC 9110, section 8.4.1.3). A `*` stands for
+/// all codings that are not named.
 fn is_named(encoding: Encoding, name: &[u8]) -> bool {
     match encoding {
         Encoding::Zstd => name.eq_ignore_ascii_case(b"zstd"),
-        Encoding::Gzip => name.eq_ignore_ascii_case(b"gzip") || name.eq_ignore_ascii_case(b"x-gzip"),
+        Encoding::Gzip => {
+            name.eq_ignore_ascii_case(b"gzip") || name.eq_ignore_ascii_case(b"x-gzip")
+        }
         Encoding::Identity => name.eq_ignore_ascii_case(b"identity"),
     }
 }
 
-/// Chooses the coding of an answer from those on offer (RFC 9110, section 12.5.3): the densest of those that the client likes
-/// best. Returns `None` if the client refuses all.
+/// Chooses the coding of an answer from those on offer (RFC 9110, section 12.5.3): the densest of
+/// those that the client likes best. Returns `None` if the client refuses all.
 ///
-/// Without the field everything is acceptable, and a client without preferences understands identity. Identity is also
-/// chosen when no listed coding is on offer, unless it is refused itself (`identity;q=0`, or `*;q=0`): that is a 406.
+/// Without the field everything is acceptable, and a client without preferences understands
+/// identity. Identity is also chosen when no listed coding is on offer, unless it is refused itself
+/// (`identity;q=0`, or `*;q=0`): that is a 406.
 pub(crate) fn negotiate(headers: &HeaderMap, offered: &[Encoding]) -> Option<Encoding> {
     if !headers.contains_key(ACCEPT_ENCODING) {
         // curl and scripts without the option send no field, and write what they get to a file.
@@ -30,8 +33,8 @@ pub(crate) fn negotiate(headers: &HeaderMap, offered: &[Encoding]) -> Option<Enc
     best.map(|(_, Reverse(coding))| coding)
 }
 
-/// Returns the weight of a coding, in thousandths; `None` if it is refused, zero for an identity that is not mentioned. The first
-/// mention counts: the RFC leaves repeated ones open.
+/// Returns the weight of a coding, in thousandths; `None` if it is refused, zero for an identity
+/// that is not mentioned. The first mention counts: the RFC leaves repeated ones open.
 fn weight(headers: &HeaderMap, coding: Encoding) -> Option<u32> {
     let mut others = None;
     for value in headers.get_all(ACCEPT_ENCODING) {
@@ -55,7 +58,10 @@ fn weighted(element: &[u8]) -> Option<(&[u8], u32)> {
     let Some(at) = element.iter().position(|&byte| byte == b';') else {
         return Some((element, 1000));
     };
-    let (name, parameter) = (element[..at].trim_ascii_end(), element[at + 1..].trim_ascii_start());
+    let (name, parameter) = (
+        element[..at].trim_ascii_end(),
+        element[at + 1..].trim_ascii_start(),
+    );
     let [b'q' | b'Q', b'=', value @ ..] = parameter else {
         return None;
     };
@@ -69,8 +75,13 @@ fn thousandths(value: &[u8]) -> Option<u32> {
         [whole] => (whole, &[][..]),
         _ => return None,
     };
-    let mut digits = iter::once(whole).chain(decimals).chain(iter::repeat(&b'0')).take(4);
-    let number = digits.try_fold(0, |number, &digit| Some(10 * number + char::from(digit).to_digit(10)?))?;
+    let mut digits = iter::once(whole)
+        .chain(decimals)
+        .chain(iter::repeat(&b'0'))
+        .take(4);
+    let number = digits.try_fold(0, |number, &digit| {
+        Some(10 * number + char::from(digit).to_digit(10)?)
+    })?;
     (number <= 1000).then_some(number)
 }
 

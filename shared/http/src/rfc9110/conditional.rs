@@ -9,8 +9,8 @@ use model::{Encoding, Sha256};
 
 use super::elements;
 
-/// A strong entity tag (RFC 9110, section 8.8.3), ready to be sent. It names bytes: an object has one tag under all its
-/// URLs, and no two codings of one content share a tag.
+/// A strong entity tag (RFC 9110, section 8.8.3), ready to be sent. It names bytes: an object has
+/// one tag under all its URLs, and no two codings of one content share a tag.
 #[derive(Debug, Clone)]
 pub(crate) struct Tag(HeaderValue);
 
@@ -20,13 +20,14 @@ impl Tag {
         Self::with_suffix(sha256, "")
     }
 
-    /// Returns the tag of a content that is encoded on the fly. Identity leaves the bytes of the content.
+    /// Returns the tag of a content that is encoded on the fly. Identity leaves the bytes of the
+    /// content.
     pub(crate) fn of_made(content: Sha256, encoding: Encoding) -> Self {
         Self::with_suffix(content, encoding.tag_suffix())
     }
 
-    /// Returns the tag of a document that is made from a content, distinguished by `suffix`. The hash is written in base64url
-    /// because hex is longer than an [`EntityTag`] can hold.
+    /// Returns the tag of a document that is made from a content, distinguished by `suffix`. The
+    /// hash is written in base64url because hex is longer than an [`EntityTag`] can hold.
     pub(crate) fn with_suffix(content: Sha256, suffix: &str) -> Self {
         let tag = EntityTag::strong(&format!("{}{suffix}", content.to_base64url()));
         let header = HeaderValue::from_maybe_shared(Bytes::from(tag.to_string()));
@@ -41,22 +42,25 @@ impl Tag {
 /// Date of a publication as a modification date (RFC 9110, section 8.8.2), ready to be sent.
 #[derive(Debug, Clone)]
 pub(crate) struct Modified {
-    /// The publication's own seconds since 1970. They are compared unclamped: a client that was sent an earlier date gets the content
-    /// again, which is the safe side.
+    /// The publication's own seconds since 1970. They are compared unclamped: a client that was
+    /// sent an earlier date gets the content again, which is the safe side.
     seconds: u64,
     header: HeaderValue,
 }
 
 impl Modified {
     pub(crate) fn new(time: SystemTime) -> Self {
-        let seconds = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let seconds = time
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default()
+            .as_secs();
         let date = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(seconds));
         let header = HeaderValue::from_str(&date).expect("an HTTP date is visible ASCII");
         Self { seconds, header }
     }
 
-    /// Returns the field value. A publisher's clock may be ahead of this one; a date in the future is replaced by the
-    /// present (RFC 9110, section 8.8.2.1).
+    /// Returns the field value. A publisher's clock may be ahead of this one; a date in the future
+    /// is replaced by the present (RFC 9110, section 8.8.2.1).
     pub(crate) fn header(&self, now: SystemTime) -> HeaderValue {
         match now.duration_since(UNIX_EPOCH) {
             Ok(now) if now.as_secs() < self.seconds => Self::new(UNIX_EPOCH + now).header,
@@ -76,9 +80,13 @@ pub(crate) enum Precondition {
     Failed,
 }
 
-/// Evaluates the preconditions in the order of RFC 9110, section 13.2.2. A malformed tag matches nothing; a malformed date
-/// is ignored (sections 13.1.3 and 13.1.4).
-pub(crate) fn evaluate(headers: &HeaderMap, tag: &Tag, modified: Option<&Modified>) -> Precondition {
+/// Evaluates the preconditions in the order of RFC 9110, section 13.2.2. A malformed tag matches
+/// nothing; a malformed date is ignored (sections 13.1.3 and 13.1.4).
+pub(crate) fn evaluate(
+    headers: &HeaderMap,
+    tag: &Tag,
+    modified: Option<&Modified>,
+) -> Precondition {
     if headers.contains_key(header::IF_MATCH) {
         if !any_tag(headers, header::IF_MATCH, tag, EntityTag::strong_eq) {
             return Precondition::Failed;
@@ -96,9 +104,10 @@ pub(crate) fn evaluate(headers: &HeaderMap, tag: &Tag, modified: Option<&Modifie
     Precondition::Proceed
 }
 
-/// True if a `Range` may be honoured (RFC 9110, section 13.1.5): always without `If-Range`, else only if that names the
-/// current representation by a strong tag. A date never does: it is not a strong validator (section 8.8.2.2), since two
-/// publications may fall into one second and each coding has the same date. The client then gets all bytes.
+/// True if a `Range` may be honoured (RFC 9110, section 13.1.5): always without `If-Range`, else
+/// only if that names the current representation by a strong tag. A date never does: it is not a
+/// strong validator (section 8.8.2.2), since two publications may fall into one second and each
+/// coding has the same date. The client then gets all bytes.
 pub(crate) fn if_range_holds(headers: &HeaderMap, current: &Tag) -> bool {
     let Some(value) = headers.get(header::IF_RANGE) else {
         return true;
@@ -119,15 +128,21 @@ fn any_tag(headers: &HeaderMap, name: HeaderName, current: &Tag, comparison: Com
     })
 }
 
-/// Compares one element of a list. A tag that is too long for [`EntityTag`] matches nothing: no tag of ours is so long.
+/// Compares one element of a list. A tag that is too long for [`EntityTag`] matches nothing: no tag
+/// of ours is so long.
 fn matches(element: &[u8], current: &Tag, is_equal: Comparison) -> bool {
     let parse = |tag: &[u8]| std::str::from_utf8(tag).ok()?.parse::<EntityTag>().ok();
     let both = parse(element).zip(parse(current.header().as_bytes()));
     both.is_some_and(|(tag, current)| is_equal(&tag, &current))
 }
 
-/// True if the representation is newer than the date of the field; `None` without a usable date on either side.
-fn modified_since(headers: &HeaderMap, name: HeaderName, modified: Option<&Modified>) -> Option<bool> {
+/// True if the representation is newer than the date of the field; `None` without a usable date on
+/// either side.
+fn modified_since(
+    headers: &HeaderMap,
+    name: HeaderName,
+    modified: Option<&Modified>,
+) -> Option<bool> {
     let modified = modified?;
     let mut values = headers.get_all(name).iter();
     // Two dates contradict each other, so neither counts.

@@ -12,8 +12,9 @@ pub(crate) use conditional::{Modified, Precondition, Tag, evaluate, if_range_hol
 pub(crate) use query::{decode, metas_filter, parameters, search_query};
 pub(crate) use range::parse_range;
 
-/// Returns the elements of a list field (RFC 9110, section 5.6.1) without white space around them. A comma between double
-/// quotes belongs to its element: an entity tag may contain one. Empty elements are left out.
+/// Returns the elements of a list field (RFC 9110, section 5.6.1) without white space around them.
+/// A comma between double quotes belongs to its element: an entity tag may contain one. Empty
+/// elements are left out.
 pub(crate) fn elements(field: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut quoted = false;
     field

@@ -6,27 +6,42 @@ use reader::MetaFilter;
 
 use crate::error::ApiError;
 
-/// Reads the filters of a `metas` query, as catalogd does: the first value of a parameter wins, an empty value is no filter, and
-/// all filters have to match.
+/// Reads the filters of a `metas` query, as catalogd does: the first value of a parameter wins, an
+/// empty value is no filter, and all filters have to match.
 ///
 /// # Errors
 /// As [`parameters`].
 pub(crate) fn metas_filter(query: &str) -> Result<MetaFilter, ApiError> {
-    let [schema, package, name] = parameters(query, "schema, package and name")?.map(Option::unwrap_or_default);
-    Ok(MetaFilter { schema, package, name })
+    let [schema, package, name] =
+        parameters(query, "schema, package and name")?.map(Option::unwrap_or_default);
+    Ok(MetaFilter {
+        schema,
+        package,
+        name,
+    })
 }
 
 /// Number of packages in an answer to a search that names none.
 const SEARCH_LIMIT: usize = 20;
 
-/// Reads a query for a search. The first value of a parameter wins, and an empty value is no filter.
+/// Reads a query for a search. The first value of a parameter wins, and an empty value is no
+/// filter.
 ///
 /// # Errors
-/// As [`parameters`], and [`ApiError::Limit`] and [`ApiError::Page`] for a limit and an offset that cannot be used.
+/// As [`parameters`], and [`ApiError::Limit`] and [`ApiError::Page`] for a limit and an offset that
+/// cannot be used.
 pub(crate) fn search_query(query: &str) -> Result<SearchQuery, ApiError> {
     let known = "q, package, category, provider, capability, arch, limit and offset";
-    let [text, package, category, provider, capability, arch, limit, offset] =
-        parameters(query, known)?.map(|value| value.filter(|value| !value.is_empty()));
+    let [
+        text,
+        package,
+        category,
+        provider,
+        capability,
+        arch,
+        limit,
+        offset,
+    ] = parameters(query, known)?.map(|value| value.filter(|value| !value.is_empty()));
     let filter = [
         (SearchFacet::Package, package),
         (SearchFacet::Category, category),
@@ -34,7 +49,9 @@ pub(crate) fn search_query(query: &str) -> Result<SearchQuery, ApiError> {
         (SearchFacet::Capability, capability),
         (SearchFacet::Arch, arch),
     ];
-    let filter = filter.into_iter().filter_map(|(facet, value)| Some((facet, value?)));
+    let filter = filter
+        .into_iter()
+        .filter_map(|(facet, value)| Some((facet, value?)));
     Ok(SearchQuery {
         text: text.unwrap_or_default(),
         filter: filter.collect(),
@@ -45,18 +62,25 @@ pub(crate) fn search_query(query: &str) -> Result<SearchQuery, ApiError> {
         limit: match limit {
             None => SEARCH_LIMIT,
             Some(value) => {
-                let limit = value.parse().ok().filter(|limit| *limit <= SEARCH_LIMIT_MAX);
+                let limit = value
+                    .parse()
+                    .ok()
+                    .filter(|limit| *limit <= SEARCH_LIMIT_MAX);
                 limit.ok_or(ApiError::Limit(value))?
             }
         },
     })
 }
 
-/// Reads the parameters of a query that are `known`, in this order: their names as an error lists them. The first value of each counts.
+/// Reads the parameters of a query that are `known`, in this order: their names as an error lists
+/// them. The first value of each counts.
 ///
 /// # Errors
 /// [`ApiError::Parameter`] for the first parameter that is unknown.
-pub(crate) fn parameters<const N: usize>(query: &str, known: &'static str) -> Result<[Option<String>; N], ApiError> {
+pub(crate) fn parameters<const N: usize>(
+    query: &str,
+    known: &'static str,
+) -> Result<[Option<String>; N], ApiError> {
     let names = known.split(", ").flat_map(|names| names.split(" and "));
     let mut values = [const { None }; N];
     for (key, value) in form_urlencoded::parse(query.as_bytes()) {
@@ -68,8 +92,8 @@ pub(crate) fn parameters<const N: usize>(query: &str, known: &'static str) -> Re
     Ok(values)
 }
 
-/// Decodes percent-encoding (RFC 3986, section 2.1). Other characters, also a stray percent sign, stay as they are. Bytes
-/// that are not UTF-8 become U+FFFD, which no name contains.
+/// Decodes percent-encoding (RFC 3986, section 2.1). Other characters, also a stray percent sign,
+/// stay as they are. Bytes that are not UTF-8 become U+FFFD, which no name contains.
 pub(crate) fn decode(text: &str) -> Cow<'_, str> {
     percent_decode_str(text).decode_utf8_lossy()
 }
@@ -82,7 +106,11 @@ mod tests {
 
     fn query(schema: &str, package: &str, name: &str) -> MetaFilter {
         let [schema, package, name] = [schema, package, name].map(str::to_owned);
-        MetaFilter { schema, package, name }
+        MetaFilter {
+            schema,
+            package,
+            name,
+        }
     }
 
     #[rstest]
@@ -98,7 +126,9 @@ mod tests {
     #[case::unknown_after_known("schema=a&=b", Err(""))]
     fn metas_filter_reads(#[case] text: &str, #[case] expected: Result<MetaFilter, &str>) {
         let found = metas_filter(text).map_err(|error| error.to_string());
-        let unknown = |name| format!("there is no query parameter {name:?} here: only schema, package and name");
+        let unknown = |name| {
+            format!("there is no query parameter {name:?} here: only schema, package and name")
+        };
         assert_eq!(found, expected.map_err(unknown));
     }
 

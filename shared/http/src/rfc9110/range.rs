@@ -2,9 +2,10 @@ use std::ops::Range;
 
 use crate::error::ApiError;
 
-/// Reads a `Range` field (RFC 9110, section 14.2) against a length. A field that is malformed, of another unit, or asks for
-/// several ranges is ignored, as section 14.2 allows: downloads resume with one range, and several could make a small request
-/// decompress a catalog many times (section 17.15).
+/// Reads a `Range` field (RFC 9110, section 14.2) against a length. A field that is malformed, of
+/// another unit, or asks for several ranges is ignored, as section 14.2 allows: downloads resume
+/// with one range, and several could make a small request decompress a catalog many times (section
+/// 17.15).
 ///
 /// # Errors
 /// [`ApiError::Range`] for a range that lies outside.
@@ -17,7 +18,8 @@ pub(crate) fn parse_range(field: &[u8], length: u64) -> Result<Option<Range<u64>
     }
 }
 
-/// Parses `first-last`, `first-` or `-suffix`, cut to the length; empty if it lies outside, `None` if it is malformed.
+/// Parses `first-last`, `first-` or `-suffix`, cut to the length; empty if it lies outside, `None`
+/// if it is malformed.
 fn parse_spec(spec: &[u8], length: u64) -> Option<Range<u64>> {
     let dash = spec.iter().position(|&byte| byte == b'-')?;
     let cut = |number: u128| u64::try_from(number).map_or(length, |number| number.min(length));
@@ -36,7 +38,10 @@ fn number(digits: &[u8]) -> Option<u128> {
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    let add = |sum: u128, digit: &u8| sum.saturating_mul(10).saturating_add(u128::from(digit - b'0'));
+    let add = |sum: u128, digit: &u8| {
+        sum.saturating_mul(10)
+            .saturating_add(u128::from(digit - b'0'))
+    };
     Some(digits.iter().fold(0, add))
 }
 
@@ -54,9 +59,17 @@ mod tests {
     #[case::nothing("bytes=", 100, Ok(None))]
     #[case::no_dash("bytes=5", 100, Ok(None))]
     #[case::only_a_dash("bytes=-", 100, Ok(None))]
-    #[case::backwards_and_huge("bytes=99999999999999999999999999-18446744073709551616", 100, Ok(None))]
+    #[case::backwards_and_huge(
+        "bytes=99999999999999999999999999-18446744073709551616",
+        100,
+        Ok(None)
+    )]
     #[case::sign("bytes=+1-2", 100, Ok(None))]
-    #[case::both_huge("bytes=18446744073709551616-0099999999999999999999999999", 100, Err(100))]
+    #[case::both_huge(
+        "bytes=18446744073709551616-0099999999999999999999999999",
+        100,
+        Err(100)
+    )]
     #[case::of_nothing("bytes=0-0", 0, Err(0))]
     #[case::suffix_of_nothing("bytes=-5", 0, Err(0))]
     fn parse_range_returns(

@@ -13,8 +13,9 @@ use crate::payload::Payload;
 use crate::respond::Representation;
 use crate::rfc9110::{Precondition, Tag, parameters};
 
-/// Maximum bytes of lines that are read for one comparison. A week of a large catalog has a few megabytes; a whole catalog
-/// of 130 MB read twice would keep a small function busy for seconds. Packages beyond are named and marked as omitted.
+/// Maximum bytes of lines that are read for one comparison. A week of a large catalog has a few
+/// megabytes; a whole catalog of 130 MB read twice would keep a small function busy for seconds.
+/// Packages beyond are named and marked as omitted.
 const DETAIL_MAX: u64 = 64 << 20;
 
 pub(super) async fn changes(call: RouteCall<'_>) -> Result<Representation, ApiError> {
@@ -28,7 +29,8 @@ pub(super) async fn changes(call: RouteCall<'_>) -> Result<Representation, ApiEr
         (None, None) => current.content_hash,
     };
     let new = current.content_hash;
-    // Before conditions are evaluated: 410 is the answer to a state that is not kept, whatever the client holds.
+    // Before conditions are evaluated: 410 is the answer to a state that is not kept, whatever the
+    // client holds.
     let old = if since == new {
         None
     } else {
@@ -37,7 +39,8 @@ pub(super) async fn changes(call: RouteCall<'_>) -> Result<Representation, ApiEr
     let identity = identity(since, new);
     let tag = Tag::with_suffix(identity, "-changes");
     let empty = Payload::Bytes(Bytes::new());
-    let mut representation = Representation::new(tag, empty, CachePolicy::Pointer).dated(&call.app.head(&state));
+    let mut representation =
+        Representation::new(tag, empty, CachePolicy::Pointer).dated(&call.app.head(&state));
     // The document need not be made for a 304 or 412.
     if representation.evaluate(&call.request.headers) == Precondition::Proceed {
         let make = || async {
@@ -61,7 +64,11 @@ fn identity(since: Sha256, new: Sha256) -> Sha256 {
 
 impl App {
     /// Returns a Snapshot of an earlier content that is still stored.
-    async fn find_snapshot(&self, state: &PublishedState, since: Sha256) -> Result<Arc<Snapshot>, ApiError> {
+    async fn find_snapshot(
+        &self,
+        state: &PublishedState,
+        since: Sha256,
+    ) -> Result<Arc<Snapshot>, ApiError> {
         for object in state.current().snapshots_of(since) {
             match self.catalogs.snapshot(&object).await {
                 Ok(snapshot) => return Ok(snapshot),
@@ -72,8 +79,14 @@ impl App {
         Err(ApiError::UnknownSince(since))
     }
 
-    /// Reads the Shards that differ, one Package after the other, so that at most one of each state is in memory.
-    async fn compare(&self, mut changes: Changes, old: &Snapshot, state: &PublishedState) -> Result<Changes, ApiError> {
+    /// Reads the Shards that differ, one Package after the other, so that at most one of each state
+    /// is in memory.
+    async fn compare(
+        &self,
+        mut changes: Changes,
+        old: &Snapshot,
+        state: &PublishedState,
+    ) -> Result<Changes, ApiError> {
         let new = state.snapshot().await?;
         let mut left = DETAIL_MAX;
         for package in changed_shards(old, &new) {
@@ -88,12 +101,20 @@ impl App {
         Ok(changes)
     }
 
-    async fn compare_package(&self, package: &ChangedShard<'_>, mut changes: Changes) -> Result<Changes, ApiError> {
-        // Retention may delete an object of the earlier state at any time, also while this runs: that is no failure.
-        let old = self.read_package(package.old).await.map_err(|error| match error {
-            error if error.is_missing() => ApiError::UnknownSince(changes.from),
-            error => error.into(),
-        })?;
+    async fn compare_package(
+        &self,
+        package: &ChangedShard<'_>,
+        mut changes: Changes,
+    ) -> Result<Changes, ApiError> {
+        // Retention may delete an object of the earlier state at any time, also while this runs:
+        // that is no failure.
+        let old = self
+            .read_package(package.old)
+            .await
+            .map_err(|error| match error {
+                error if error.is_missing() => ApiError::UnknownSince(changes.from),
+                error => error.into(),
+            })?;
         let new = self.read_package(package.new).await?;
         let (name, size) = (package.name.to_owned(), package.size());
         let add = move || {

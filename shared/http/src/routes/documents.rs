@@ -1,4 +1,5 @@
-//! The documents and objects of the store with the bytes that are stored, the content hash, the contract and the probes.
+//! The documents and objects of the store with the bytes that are stored, the content hash, the
+//! contract and the probes.
 
 use std::{future::ready, sync::atomic::Ordering};
 
@@ -18,9 +19,12 @@ pub(super) async fn current(call: RouteCall<'_>) -> Result<Representation, ApiEr
     let encoding = call.encoding_for(document.len() as u64)?;
     let tag = call.app.head(&state).document_tags[encoding as usize].clone();
     let plain = Payload::Bytes(document.clone());
-    let mut representation = Representation::new(tag, plain, CachePolicy::Pointer).negotiated(encoding);
+    let mut representation =
+        Representation::new(tag, plain, CachePolicy::Pointer).negotiated(encoding);
     // A 304 compresses nothing.
-    if encoding != Encoding::Identity && representation.evaluate(&call.request.headers) == Precondition::Proceed {
+    if encoding != Encoding::Identity
+        && representation.evaluate(&call.request.headers) == Precondition::Proceed
+    {
         let plain = || ready(Ok(document.clone()));
         let coded = call.app.coded(state.document_hash(), encoding, plain);
         representation.payload = Payload::Bytes(coded.await?);
@@ -35,37 +39,60 @@ pub(super) async fn status(call: RouteCall<'_>) -> Result<Representation, ApiErr
         return Err(ReaderError::UnknownCatalog(name.into_owned()).into());
     }
     let key = Key::Status(catalog);
-    let bytes = call.app.catalogs.document(&key).await?.ok_or(ApiError::UnknownObject)?;
-    Ok(Representation::of(Payload::Bytes(bytes), key.cache_policy()))
+    let bytes = call
+        .app
+        .catalogs
+        .document(&key)
+        .await?
+        .ok_or(ApiError::UnknownObject)?;
+    Ok(Representation::of(
+        Payload::Bytes(bytes),
+        key.cache_policy(),
+    ))
 }
 
 pub(super) async fn names(call: RouteCall<'_>) -> Result<Representation, ApiError> {
-    let names = call.app.catalogs.names().await?.ok_or(ApiError::UnknownObject)?;
+    let names = call
+        .app
+        .catalogs
+        .names()
+        .await?
+        .ok_or(ApiError::UnknownObject)?;
     Ok(Representation::document(names.to_bytes().into()))
 }
 
 pub(super) async fn content_hash(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let state = call.state().await?;
     let head = call.app.head(&state);
-    let line = Representation::text(head.hash_line.clone(), head.hash_tag.clone(), CachePolicy::Pointer);
+    let line = Representation::text(
+        head.hash_line.clone(),
+        head.hash_tag.clone(),
+        CachePolicy::Pointer,
+    );
     Ok(line.dated(&head))
 }
 
-/// Returns the key of a path; `None` if no object is served there. No client reads the lists of the garbage collector.
+/// Returns the key of a path; `None` if no object is served there. No client reads the lists of the
+/// garbage collector.
 pub(super) fn served_key(path: &str) -> Option<ObjectKey> {
     let key = Key::parse(path.strip_prefix('/')?)?;
     ObjectKey::of(&key).filter(|object| object.kind != Kind::Garbage)
 }
 
 pub(super) async fn object(call: RouteCall<'_>) -> Result<Representation, ApiError> {
-    let ObjectKey { kind, sha256 } = served_key(call.request.uri.path()).ok_or(ApiError::UnknownPath)?;
+    let ObjectKey { kind, sha256 } =
+        served_key(call.request.uri.path()).ok_or(ApiError::UnknownPath)?;
     let size = call.app.catalogs.size(kind, sha256).await?;
     let size = size.ok_or(ApiError::UnknownObject)?;
     let object = ObjectDigest { sha256, size }.with_kind(kind);
-    Ok(Representation::of(Payload::Object(object), object.key().cache_policy()))
+    Ok(Representation::of(
+        Payload::Object(object),
+        object.key().cache_policy(),
+    ))
 }
 
-/// Description of the contract. A test compares it with the table of routes, and with every answer of the other tests.
+/// Description of the contract. A test compares it with the table of routes, and with every answer
+/// of the other tests.
 const CONTRACT: &[u8] = include_bytes!("../../openapi.json");
 
 pub(super) async fn health(_: RouteCall<'_>) -> Result<Representation, ApiError> {

@@ -1,4 +1,5 @@
-//! JSON documents that are made for an answer: lists of catalogs and packages, and results of searches.
+//! JSON documents that are made for an answer: lists of catalogs and packages, and results of
+//! searches.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -15,7 +16,9 @@ use crate::{app::App, error::ApiError, respond::Representation, rfc9110::search_
 pub(super) async fn catalogs(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let states = call.app.catalogs.all().await?;
     let catalogs: Vec<Value> = states.iter().map(catalog).collect();
-    Ok(Representation::document(line(&json!({"catalogs": catalogs}))))
+    Ok(Representation::document(line(
+        &json!({"catalogs": catalogs}),
+    )))
 }
 
 pub(super) async fn packages(call: RouteCall<'_>) -> Result<Representation, ApiError> {
@@ -96,7 +99,8 @@ impl App {
             let parse = move || Facts::from_stored(&bytes).map(SearchIndex::new);
             // Twenty times, because the texts are compressed and words are sorted.
             let parsed = self.catalogs.run(20 * object.digest.size, parse).await;
-            let corrupt = |source| ReaderError::corrupt(&object.key(), Corruption::Document(source));
+            let corrupt =
+                |source| ReaderError::corrupt(&object.key(), Corruption::Document(source));
             Ok(parsed.map(Arc::new).map_err(corrupt)?)
         };
         self.searches.get_or_load(&object.digest.sha256, load).await

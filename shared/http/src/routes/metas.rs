@@ -42,7 +42,8 @@ async fn whole(call: RouteCall<'_>, state: &PublishedState) -> Result<Representa
     let encoding = call.encoding()?;
     let stored = state.current().all.get(encoding);
     if stored.is_none() {
-        // They are made on the fly, under the content hash of the pointer. Only the Snapshot tells if that is their hash.
+        // They are made on the fly, under the content hash of the pointer. Only the Snapshot tells
+        // if that is their hash.
         state.snapshot().await?;
     }
     let lines = state.whole();

@@ -1,6 +1,8 @@
-//! The routes. Router, metrics' `route` label, 405 and the lists of tests iterate over [`ROUTES`]; `openapi.json` describes them.
+//! The routes. Router, metrics' `route` label, 405 and the lists of tests iterate over [`ROUTES`];
+//! `openapi.json` describes them.
 //!
-//! The table is our own: HEAD, conditions, ranges and errors are alike on all routes, and each is a label of the metrics.
+//! The table is our own: HEAD, conditions, ranges and errors are alike on all routes, and each is a
+//! label of the metrics.
 
 mod changes;
 mod documents;
@@ -27,7 +29,8 @@ use crate::rfc9110::{decode, negotiate};
 /// Path of all immutable objects: `all/sha256/HASH.json.zst`, for example.
 const OBJECT: &str = "/{kind}/sha256/{object}";
 
-/// Size below which an answer is sent uncompressed, in bytes: with its header, a compressed one saves no packet.
+/// Size below which an answer is sent uncompressed, in bytes: with its header, a compressed one
+/// saves no packet.
 const COMPRESSED_MIN: u64 = 1 << 10;
 
 const HEALTH: &str = "/healthz";
@@ -73,18 +76,22 @@ pub(crate) struct Route {
     pub(crate) handler: Handler,
 }
 
-/// A handler, which makes the representation of a route. Its future is boxed, so that the future of a request is small: it is moved
-/// more than once.
-pub(crate) type Handler = for<'a> fn(RouteCall<'a>) -> BoxFuture<'a, Result<Representation, ApiError>>;
+/// A handler, which makes the representation of a route. Its future is boxed, so that the future of
+/// a request is small: it is moved more than once.
+pub(crate) type Handler =
+    for<'a> fn(RouteCall<'a>) -> BoxFuture<'a, Result<Representation, ApiError>>;
 
-/// A route that a path belongs to, with the parameters of the path by name, percent-encoded as the client sent them.
+/// A route that a path belongs to, with the parameters of the path by name, percent-encoded as the
+/// client sent them.
 pub(crate) type Match<'a> = matchit::Match<'static, 'a, &'static Route>;
 
 /// The routes by path.
 static PATHS: LazyLock<Router<Route>> = LazyLock::new(|| {
     let mut paths = Router::new();
     for route in ROUTES {
-        paths.insert(route.path, *route).expect("the table has each path once");
+        paths
+            .insert(route.path, *route)
+            .expect("the table has each path once");
     }
     paths
 });
@@ -95,7 +102,8 @@ pub(crate) fn find(path: &str) -> Option<Match<'_>> {
     // The matcher takes empty parameters too.
     let has_all = found.params.iter().all(|(_, value)| !value.is_empty());
     // Folders and extensions are those of keys.
-    let is_served = has_all && (found.value.path != OBJECT || documents::served_key(path).is_some());
+    let is_served =
+        has_all && (found.value.path != OBJECT || documents::served_key(path).is_some());
     is_served.then_some(found)
 }
 
@@ -112,8 +120,8 @@ impl<'a> RouteCall<'a> {
         self.request.uri.query().unwrap_or_default()
     }
 
-    /// Returns a parameter of the path without percent-encoding: an escaped name is the name that it stands for (RFC 3986, section
-    /// 6.2.2.2).
+    /// Returns a parameter of the path without percent-encoding: an escaped name is the name that
+    /// it stands for (RFC 3986, section 6.2.2.2).
     fn param(&self, name: &str) -> Cow<'a, str> {
         decode(self.matched.params.get(name).unwrap_or_default())
     }
@@ -144,15 +152,17 @@ pub(crate) fn unmatched(request: &Parts) -> ApiError {
         return registry::unmatched(&request.method, rest);
     }
     // A bad catalog name is distinguished from an unknown path, as catalogd's clients expect.
-    let catalog = path.strip_prefix("/catalogs/").and_then(|rest| rest.split_once('/'));
+    let catalog = path
+        .strip_prefix("/catalogs/")
+        .and_then(|rest| rest.split_once('/'));
     match catalog.map(|(name, _)| decode(name).parse::<CatalogName>()) {
         Some(Err(error)) => ReaderError::CatalogName(error).into(),
         Some(Ok(_)) | None => ApiError::UnknownPath,
     }
 }
 
-/// True if a path is answered without credentials. Probes of a supervisor have none, and the answers tell nothing but that
-/// the process lives.
+/// True if a path is answered without credentials. Probes of a supervisor have none, and the
+/// answers tell nothing but that the process lives.
 pub fn is_probe(path: &str) -> bool {
     path == HEALTH || path == READINESS
 }
@@ -172,7 +182,10 @@ mod tests {
         let described: BTreeSet<&str> = paths.keys().map(String::as_str).collect();
         // One more spelling is not described.
         let expected = ROUTES.iter().filter(|route| route.path != "/v2");
-        assert_eq!(described, expected.clone().map(|route| route.path).collect());
+        assert_eq!(
+            described,
+            expected.clone().map(|route| route.path).collect()
+        );
         for route in expected {
             let path = route.path;
             let responses = &paths[path]["get"]["responses"];

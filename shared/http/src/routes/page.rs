@@ -1,4 +1,5 @@
-//! The page for people: an HTML document, its script and its style, which read the documents of the other routes.
+//! The page for people: an HTML document, its script and its style, which read the documents of the
+//! other routes.
 
 use std::{future::ready, sync::LazyLock};
 
@@ -16,13 +17,17 @@ use crate::rfc9110::{Precondition, Tag};
 
 const HTML: &str = include_str!("../../page/page.html");
 
-/// Policy of the page (W3C Content Security Policy 3, Trusted Types): its own files, icons in `data:` URLs, no HTML from text.
+/// Policy of the page (W3C Content Security Policy 3, Trusted Types): its own files, icons in
+/// `data:` URLs, no HTML from text.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; \
                       form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
 /// Files that the HTML names, which changes with them.
 static FILES: LazyLock<[PageFile; 2]> = LazyLock::new(|| {
-    let (script, style) = (include_str!("../../page/page.js"), include_str!("../../page/page.css"));
+    let (script, style) = (
+        include_str!("../../page/page.js"),
+        include_str!("../../page/page.css"),
+    );
     [
         PageFile::new(script.to_owned(), "js", "text/javascript; charset=utf-8"),
         PageFile::new(style.to_owned(), "css", "text/css; charset=utf-8"),
@@ -32,7 +37,9 @@ static FILES: LazyLock<[PageFile; 2]> = LazyLock::new(|| {
 /// The HTML with the names of the files.
 static PAGE: LazyLock<PageFile> = LazyLock::new(|| {
     let [script, style] = &*FILES;
-    let html = HTML.replace("page.js", &script.path).replace("page.css", &style.path);
+    let html = HTML
+        .replace("page.js", &script.path)
+        .replace("page.css", &style.path);
     PageFile::new(html, "html", "text/html; charset=utf-8")
 });
 
@@ -64,8 +71,14 @@ impl PageFile {
 
 pub(super) async fn page(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let page = file(call, &PAGE, CachePolicy::Pointer).await?;
-    let page = page.with(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
-    Ok(page.with(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")))
+    let page = page.with(
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static(POLICY),
+    );
+    Ok(page.with(
+        header::REFERRER_POLICY,
+        HeaderValue::from_static("no-referrer"),
+    ))
 }
 
 pub(super) async fn asset(call: RouteCall<'_>) -> Result<Representation, ApiError> {
@@ -75,7 +88,8 @@ pub(super) async fn asset(call: RouteCall<'_>) -> Result<Representation, ApiErro
     file(call, found, CachePolicy::Immutable).await
 }
 
-/// Returns the stored document for search of a catalog, in the coding that the client prefers: a script cannot decode zstd.
+/// Returns the stored document for search of a catalog, in the coding that the client prefers: a
+/// script cannot decode zstd.
 pub(super) async fn search_document(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let state = call.state().await?;
     let snapshot = state.snapshot().await?;
@@ -89,7 +103,9 @@ pub(super) async fn search_document(call: RouteCall<'_>) -> Result<Representatio
     };
     let stored = Representation::new(tag, Payload::Object(object), CachePolicy::Pointer);
     let mut representation = stored.dated(&call.app.head(&state)).negotiated(encoding);
-    if encoding != Encoding::Zstd && representation.evaluate(&call.request.headers) == Precondition::Proceed {
+    if encoding != Encoding::Zstd
+        && representation.evaluate(&call.request.headers) == Precondition::Proceed
+    {
         let plain = || async {
             let stored = call.app.catalogs.object(&object).await?;
             let decode = move || decode_zstd(&stored, Facts::<SearchPackage>::MAX_BYTES);
@@ -102,12 +118,22 @@ pub(super) async fn search_document(call: RouteCall<'_>) -> Result<Representatio
     Ok(representation)
 }
 
-async fn file(call: RouteCall<'_>, file: &'static PageFile, cache: CachePolicy) -> Result<Representation, ApiError> {
+async fn file(
+    call: RouteCall<'_>,
+    file: &'static PageFile,
+    cache: CachePolicy,
+) -> Result<Representation, ApiError> {
     let encoding = call.encoding()?;
     let plain = Bytes::from_static(file.text.as_bytes());
-    let bytes = call.app.coded(file.hash, encoding, || ready(Ok(plain))).await?;
+    let bytes = call
+        .app
+        .coded(file.hash, encoding, || ready(Ok(plain)))
+        .await?;
     let tag = Tag::of_made(file.hash, encoding);
     let coded = Representation::new(tag, Payload::Bytes(bytes), cache).negotiated(encoding);
     let file = coded.with_type(file.content_type);
-    Ok(file.with(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")))
+    Ok(file.with(
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    ))
 }

@@ -1,5 +1,5 @@
-//! The catalogs as container images, to be pulled (OCI distribution specification 1.1, "Pull" and "Content Discovery").
-//! Every catalog is a repository of its name. Nothing can be pushed.
+//! The catalogs as container images, to be pulled (OCI distribution specification 1.1, "Pull" and
+//! "Content Discovery"). Every catalog is a repository of its name. Nothing can be pushed.
 
 use std::{collections::BTreeSet, time::UNIX_EPOCH};
 
@@ -21,8 +21,8 @@ const CONTENT_DIGEST: HeaderName = HeaderName::from_static("docker-content-diges
 
 /// Tag that always names the image of the published state.
 const LATEST: &str = "latest";
-/// Number of hex digits of a content hash in its tag: as many as people know from `git` and `docker`. No two of the at most
-/// 17 contents of a catalog share so many.
+/// Number of hex digits of a content hash in its tag: as many as people know from `git` and
+/// `docker`. No two of the at most 17 contents of a catalog share so many.
 const TAG_DIGITS: usize = 12;
 
 pub(super) async fn base(_: RouteCall<'_>) -> Result<Representation, ApiError> {
@@ -45,26 +45,37 @@ pub(super) async fn tags(call: RouteCall<'_>) -> Result<Representation, ApiError
     let contents = image.iter().map(|_| state.current().content_hash);
     let contents = contents.chain(earlier.iter().map(|(hash, _)| *hash));
     // In lexical order, as the specification asks.
-    let mut tags: BTreeSet<String> = contents.map(|hash| hash.to_string()[..TAG_DIGITS].to_owned()).collect();
+    let mut tags: BTreeSet<String> = contents
+        .map(|hash| hash.to_string()[..TAG_DIGITS].to_owned())
+        .collect();
     tags.extend(image.map(|_| LATEST.to_owned()));
     let name = state.name();
     let (tags, link) = page.cut(&format!("/v2/{name}/tags/list"), tags.into_iter());
     Ok(listed(&json!({"name": name, "tags": tags}), link))
 }
 
-/// A tag moves, or gets another image of the same content from a newer program; a digest never does.
+/// A tag moves, or gets another image of the same content from a newer program; a digest never
+/// does.
 pub(super) async fn manifest(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let state = call.state().await?;
     let reference = call.param("reference");
     let unknown = || ApiError::UnknownManifest(reference.clone().into_owned());
     // A tag cannot have a colon, and a digest has one after its algorithm.
     if !reference.contains(':') {
-        let index = call.app.tagged(&state, &reference).await?.ok_or_else(unknown)?;
+        let index = call
+            .app
+            .tagged(&state, &reference)
+            .await?
+            .ok_or_else(unknown)?;
         return Ok(blob(index, oci::media_type::INDEX, CachePolicy::Pointer));
     }
     let digest = parse_digest(&reference)?;
     let find = |image: &CatalogImage| manifest_of(image, digest);
-    let (stored, media_type) = call.app.find_image(&state, find).await?.ok_or_else(unknown)?;
+    let (stored, media_type) = call
+        .app
+        .find_image(&state, find)
+        .await?
+        .ok_or_else(unknown)?;
     Ok(blob(stored, media_type, CachePolicy::Immutable))
 }
 
@@ -73,8 +84,16 @@ pub(super) async fn image_blob(call: RouteCall<'_>) -> Result<Representation, Ap
     let state = call.state().await?;
     let digest = parse_digest(&call.param("digest"))?;
     let find = |image: &CatalogImage| image.blobs().find(|stored| stored.sha256 == digest);
-    let stored = call.app.find_image(&state, find).await?.ok_or(ApiError::UnknownBlob)?;
-    Ok(blob(stored, Kind::Blob.content_type(), CachePolicy::Immutable))
+    let stored = call
+        .app
+        .find_image(&state, find)
+        .await?
+        .ok_or(ApiError::UnknownBlob)?;
+    Ok(blob(
+        stored,
+        Kind::Blob.content_type(),
+        CachePolicy::Immutable,
+    ))
 }
 
 /// The specification wants an empty index, also for a manifest that does not exist.
@@ -96,8 +115,13 @@ async fn image(state: &PublishedState) -> Result<Option<CatalogImage>, ReaderErr
 }
 
 impl App {
-    async fn tagged(&self, state: &PublishedState, tag: &str) -> Result<Option<ObjectDigest>, ApiError> {
-        let is_tagged = |hash: &Sha256| tag.len() >= TAG_DIGITS && hash.to_string().starts_with(tag);
+    async fn tagged(
+        &self,
+        state: &PublishedState,
+        tag: &str,
+    ) -> Result<Option<ObjectDigest>, ApiError> {
+        let is_tagged =
+            |hash: &Sha256| tag.len() >= TAG_DIGITS && hash.to_string().starts_with(tag);
         let index = state.current().image.map(|image| image.digest);
         if tag == LATEST || (index.is_some() && is_tagged(&state.current().content_hash)) {
             return Ok(index);
@@ -107,7 +131,8 @@ impl App {
         Ok(found.map(|(_, image)| image.index))
     }
 
-    /// Searches the current image first: earlier ones are read only if it does not have what is asked for.
+    /// Searches the current image first: earlier ones are read only if it does not have what is
+    /// asked for.
     async fn find_image<T>(
         &self,
         state: &PublishedState,
@@ -125,12 +150,16 @@ fn manifest_of(image: &CatalogImage, digest: Sha256) -> Option<(ObjectDigest, &'
     if image.index.sha256 == digest {
         return Some((image.index, oci::media_type::INDEX));
     }
-    let found = image.manifests.iter().find(|stored| stored.sha256 == digest)?;
+    let found = image
+        .manifests
+        .iter()
+        .find(|stored| stored.sha256 == digest)?;
     Some((*found, oci::media_type::MANIFEST))
 }
 
 fn blob(stored: ObjectDigest, content_type: &'static str, cache: CachePolicy) -> Representation {
-    let digest = HeaderValue::try_from(oci::digest(&stored.sha256)).expect("hex digits are visible ASCII");
+    let digest =
+        HeaderValue::try_from(oci::digest(&stored.sha256)).expect("hex digits are visible ASCII");
     let blob = Representation::of(Payload::Object(stored.with_kind(Kind::Blob)), cache);
     blob.with_type(content_type).with(CONTENT_DIGEST, digest)
 }
@@ -149,9 +178,11 @@ const CONCURRENT_READS: usize = 4;
 impl App {
     /// Returns the images of earlier publications whose Snapshots are still stored.
     async fn earlier_images(&self, state: &PublishedState) -> Result<Images, ReaderError> {
-        // Snapshots may be collected while the pointer stays, so the list is read again each minute: as long as caches may keep a
-        // pointer.
-        let now = (self.settings.clock)().duration_since(UNIX_EPOCH).unwrap_or_default();
+        // Snapshots may be collected while the pointer stays, so the list is read again each
+        // minute: as long as caches may keep a pointer.
+        let now = (self.settings.clock)()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         let key = (state.document_hash(), now.as_secs() / 60);
         self.earlier_images
             .get_or_load(&key, || self.read_earlier_images(state))
@@ -163,7 +194,9 @@ impl App {
         let previous = state.current().previous.iter();
         let earlier = previous.filter(|previous| seen.insert(previous.snapshot));
         // Collected first: at most sixteen, and the borrow of `seen` ends here.
-        let reads: Vec<_> = earlier.map(|previous| self.earlier_image(state, previous)).collect();
+        let reads: Vec<_> = earlier
+            .map(|previous| self.earlier_image(state, previous))
+            .collect();
         let images = stream::iter(reads).buffered(CONCURRENT_READS);
         let images = images.try_filter_map(async |image| Ok(image));
         Ok(images.try_collect::<Vec<_>>().await?.into())
@@ -176,11 +209,18 @@ impl App {
         previous: &Previous,
     ) -> Result<Option<(Sha256, CatalogImage)>, ReaderError> {
         match self.catalogs.snapshot(&previous.snapshot).await {
-            Ok(snapshot) => Ok(snapshot.image.clone().map(|image| (previous.content_hash, image))),
+            Ok(snapshot) => Ok(snapshot
+                .image
+                .clone()
+                .map(|image| (previous.content_hash, image))),
             Err(error) if error.is_missing() => Ok(None),
             Err(error @ ReaderError::Corrupt { .. }) => {
                 let error = model::text::chain(&error);
-                tracing::error!(error, catalog = state.name().as_str(), "left out an earlier image");
+                tracing::error!(
+                    error,
+                    catalog = state.name().as_str(),
+                    "left out an earlier image"
+                );
                 Ok(None)
             }
             Err(error) => Err(error),
@@ -188,8 +228,9 @@ impl App {
     }
 }
 
-/// Returns the error of a path below `/v2/` without a route. Pushing clients ask for several, and should learn that nothing can be
-/// pushed. The name of a repository elsewhere may have slashes; here such a repository is unknown.
+/// Returns the error of a path below `/v2/` without a route. Pushing clients ask for several, and
+/// should learn that nothing can be pushed. The name of a repository elsewhere may have slashes;
+/// here such a repository is unknown.
 pub(crate) fn unmatched(method: &Method, path: &str) -> ApiError {
     if !is_read(method) {
         return ApiError::Method;
@@ -200,10 +241,12 @@ pub(crate) fn unmatched(method: &Method, path: &str) -> ApiError {
     }
 }
 
-/// Parses a digest (OCI image specification, "Digests"). Other algorithms are unsupported, since nothing here has one, and only
-/// lower-case hex is a sha256.
+/// Parses a digest (OCI image specification, "Digests"). Other algorithms are unsupported, since
+/// nothing here has one, and only lower-case hex is a sha256.
 fn parse_digest(text: &str) -> Result<Sha256, ApiError> {
-    let hash = text.strip_prefix("sha256:").and_then(|hex| hex.parse().ok());
+    let hash = text
+        .strip_prefix("sha256:")
+        .and_then(|hex| hex.parse().ok());
     hash.ok_or_else(|| ApiError::Digest(text.to_owned()))
 }
 
@@ -230,9 +273,13 @@ impl Page {
         Ok(page)
     }
 
-    /// Returns the page of the sorted `names` that are at `path`, and the `Link` field (RFC 8288) to the next page if more follow. An
-    /// empty page has none: it would lead to itself.
-    fn cut(&self, path: &str, names: impl Iterator<Item = String>) -> (Vec<String>, Option<HeaderValue>) {
+    /// Returns the page of the sorted `names` that are at `path`, and the `Link` field (RFC 8288)
+    /// to the next page if more follow. An empty page has none: it would lead to itself.
+    fn cut(
+        &self,
+        path: &str,
+        names: impl Iterator<Item = String>,
+    ) -> (Vec<String>, Option<HeaderValue>) {
         let mut rest = names.skip_while(|name| *name <= self.last);
         let page: Vec<String> = rest.by_ref().take(self.n.unwrap_or(usize::MAX)).collect();
         let last = page.last().filter(|_| rest.next().is_some());
@@ -269,7 +316,9 @@ mod tests {
     #[case::unknown("a=b&n&&last=c", "d", None)]
     fn cut_returns(#[case] query: &str, #[case] expected: &str, #[case] next: Option<&str>) {
         let names = ["a", "b", "c", "d"].map(str::to_owned);
-        let (page, link) = Page::parse(query).unwrap().cut("/v2/_catalog", names.into_iter());
+        let (page, link) = Page::parse(query)
+            .unwrap()
+            .cut("/v2/_catalog", names.into_iter());
         assert_eq!(
             (page.concat().as_str(), link),
             (expected, next.map(|link| link.parse().unwrap()))

@@ -54,7 +54,10 @@ async fn changes_names_added_removed_and_changed_packages() {
         assert_eq!(names(&packages["added"]), ["delta"]);
         assert_eq!(names(&packages["removed"]), ["beta"]);
         assert_eq!(names(&packages["changed"]), ["alpha"]);
-        assert_eq!(names(&packages["changed"][0]["bundles"]["added"]), ["alpha.v3"]);
+        assert_eq!(
+            names(&packages["changed"][0]["bundles"]["added"]),
+            ["alpha.v3"]
+        );
         assert_eq!(names(&packages["removed"][0]["bundles"]), ["beta.v1"]);
         let note = json!([{"schema": "olm.note", "added": 0, "removed": 1}]);
         assert_eq!(changes["global"]["others"], note);
@@ -79,8 +82,14 @@ async fn changes_since_the_published_state_are_empty() {
     // The same holds after an update and a return to the old content.
     let next = publish_next(&world, &later()).await.current.content_hash;
     publish_next(&world, LINES).await;
-    assert_eq!(changes_since(&world, hash).await["packages"]["changed"], json!([]));
-    assert_eq!(names(&changes_since(&world, next).await["packages"]["added"]), ["beta"]);
+    assert_eq!(
+        changes_since(&world, hash).await["packages"]["changed"],
+        json!([])
+    );
+    assert_eq!(
+        names(&changes_since(&world, next).await["packages"]["added"]),
+        ["beta"]
+    );
 }
 
 #[tokio::test]
@@ -109,7 +118,9 @@ async fn changes_304_reads_no_shard() {
             fresh.store.delete(&key).await.unwrap();
         }
     }
-    let known = fresh.get(&path, &[("if-none-match", answer.header("etag"))]).await;
+    let known = fresh
+        .get(&path, &[("if-none-match", answer.header("etag"))])
+        .await;
     assert_eq!(known.status, StatusCode::NOT_MODIFIED);
     assert_eq!(fresh.status(&path).await, StatusCode::GONE);
 }
@@ -125,13 +136,21 @@ async fn changes_refuses_bad_and_unknown_states() {
         (&never, "410", "unknown-state"),
         (&never, "410", "take the whole catalog"),
     ] {
-        let shown = world.show(&format!("/catalogs/demo/changes?since={since}"), &[]).await;
+        let shown = world
+            .show(&format!("/catalogs/demo/changes?since={since}"), &[])
+            .await;
         assert!(shown.starts_with(status) && shown.contains(word), "{shown}");
     }
-    assert_eq!(world.status("/catalogs/other/changes").await, StatusCode::NOT_FOUND);
+    assert_eq!(
+        world.status("/catalogs/other/changes").await,
+        StatusCode::NOT_FOUND
+    );
     // A state of another catalog is none of this one.
     let other = publish(&world.store, Publication::of("other"), &later()).await;
-    assert_eq!(world.status(&path(other.current.content_hash)).await, StatusCode::GONE);
+    assert_eq!(
+        world.status(&path(other.current.content_hash)).await,
+        StatusCode::GONE
+    );
 }
 
 /// Huge Shards are not read, but the answer still says that they differ.

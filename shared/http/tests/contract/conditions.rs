@@ -1,5 +1,5 @@
-//! Preconditions and ranges, as RFC 9110 has them in sections 13 and 14: one table for answers from memory and for streamed
-//! ones, in each coding, for GET and HEAD.
+//! Preconditions and ranges, as RFC 9110 has them in sections 13 and 14: one table for answers from
+//! memory and for streamed ones, in each coding, for GET and HEAD.
 
 use http::{Method, StatusCode};
 use testkit::Answer;
@@ -10,7 +10,8 @@ use crate::world::{SITUATIONS, World};
 enum Expected {
     /// 200 with all bytes.
     Whole,
-    /// 206 with the bytes from the first to the second position; a negative first one counts from the end.
+    /// 206 with the bytes from the first to the second position; a negative first one counts from
+    /// the end.
     Part(isize, usize),
     NotModified,
     PreconditionFailed,
@@ -29,8 +30,8 @@ const UNMODIFIED: (&str, &str) = ("if-unmodified-since", EARLIER);
 /// Longer than any tag of this server.
 const LONG_TAG: &str = "\"0123456789012345678901234567890123456789012345678901234567890123456789\"";
 
-/// Fields of a request. `TAG` stands for the entity tag of the representation, `UNQUOTED` for it without quotes, `CODED` for that of
-/// the same lines in another coding.
+/// Fields of a request. `TAG` stands for the entity tag of the representation, `UNQUOTED` for it
+/// without quotes, `CODED` for that of the same lines in another coding.
 type Fields = &'static [(&'static str, &'static str)];
 
 const ROWS: &[(Fields, Expected)] = &[
@@ -38,7 +39,10 @@ const ROWS: &[(Fields, Expected)] = &[
     // Section 13.1.1.
     (&[("if-match", "TAG")], Whole),
     (&[("if-match", "\"other\", TAG")], Whole),
-    (&[("if-match", "\"a\", \"b,c\""), ("if-match", "TAG")], Whole),
+    (
+        &[("if-match", "\"a\", \"b,c\""), ("if-match", "TAG")],
+        Whole,
+    ),
     (&[("if-match", "*")], Whole),
     (&[("if-match", "W/TAG")], PreconditionFailed),
     (&[("if-match", "CODED")], PreconditionFailed),
@@ -47,7 +51,10 @@ const ROWS: &[(Fields, Expected)] = &[
     (&[("if-none-match", "TAG")], NotModified),
     (&[("if-none-match", "W/TAG")], NotModified),
     (&[("if-none-match", "\"other\", W/TAG")], NotModified),
-    (&[("if-none-match", "\"other\""), ("if-none-match", "TAG")], NotModified),
+    (
+        &[("if-none-match", "\"other\""), ("if-none-match", "TAG")],
+        NotModified,
+    ),
     (&[("if-none-match", "W/\"x,\", , TAG")], NotModified),
     (&[("if-none-match", "*")], NotModified),
     (&[("if-none-match", " * ")], NotModified),
@@ -63,18 +70,39 @@ const ROWS: &[(Fields, Expected)] = &[
     (&[("if-modified-since", EARLIER)], Whole),
     (&[("if-modified-since", "yesterday")], Whole),
     (&[("if-modified-since", "1789999999")], Whole),
-    (&[("if-modified-since", LATER), ("if-modified-since", LATER)], Whole),
-    (&[("if-none-match", "\"other\""), ("if-modified-since", LATER)], Whole),
-    (&[("if-none-match", "TAG"), ("if-modified-since", EARLIER)], NotModified),
+    (
+        &[("if-modified-since", LATER), ("if-modified-since", LATER)],
+        Whole,
+    ),
+    (
+        &[("if-none-match", "\"other\""), ("if-modified-since", LATER)],
+        Whole,
+    ),
+    (
+        &[("if-none-match", "TAG"), ("if-modified-since", EARLIER)],
+        NotModified,
+    ),
     // Section 13.1.4: without If-Match only.
     (&[("if-unmodified-since", DATE)], Whole),
     (&[UNMODIFIED], PreconditionFailed),
     (&[("if-unmodified-since", "yesterday")], Whole),
-    (&[("if-match", "TAG"), ("if-unmodified-since", EARLIER)], Whole),
+    (
+        &[("if-match", "TAG"), ("if-unmodified-since", EARLIER)],
+        Whole,
+    ),
     // Section 13.2.2: the order.
-    (&[("if-match", "\"x\""), ("if-none-match", "TAG")], PreconditionFailed),
-    (&[("if-match", "TAG"), ("if-none-match", "TAG")], NotModified),
-    (&[UNMODIFIED, ("if-modified-since", LATER)], PreconditionFailed),
+    (
+        &[("if-match", "\"x\""), ("if-none-match", "TAG")],
+        PreconditionFailed,
+    ),
+    (
+        &[("if-match", "TAG"), ("if-none-match", "TAG")],
+        NotModified,
+    ),
+    (
+        &[UNMODIFIED, ("if-modified-since", LATER)],
+        PreconditionFailed,
+    ),
     // Section 14.1.2.
     (&[("range", "bytes=0-0")], Part(0, 1)),
     (&[("range", "bytes=10-19")], Part(10, 20)),
@@ -99,12 +127,24 @@ const ROWS: &[(Fields, Expected)] = &[
     (&[("range", "bytes=0-0"), ("if-range", EARLIER)], Whole),
     (&[("range", "bytes=0-0"), ("if-range", LATER)], Whole),
     (&[("range", "bytes=0-0"), ("if-range", "*")], Whole),
-    (&[("range", "bytes=99999-"), ("if-range", "\"other\"")], Whole),
+    (
+        &[("range", "bytes=99999-"), ("if-range", "\"other\"")],
+        Whole,
+    ),
     (&[("if-range", "\"other\"")], Whole),
     // Preconditions come before the range.
-    (&[("range", "bytes=0-0"), ("if-none-match", "TAG")], NotModified),
-    (&[("range", "bytes=0-0"), ("if-match", "\"other\"")], PreconditionFailed),
-    (&[("range", "bytes=99999-"), ("if-none-match", "TAG")], NotModified),
+    (
+        &[("range", "bytes=0-0"), ("if-none-match", "TAG")],
+        NotModified,
+    ),
+    (
+        &[("range", "bytes=0-0"), ("if-match", "\"other\"")],
+        PreconditionFailed,
+    ),
+    (
+        &[("range", "bytes=99999-"), ("if-none-match", "TAG")],
+        NotModified,
+    ),
     (&[("range", "bytes=0-0"), ("if-match", "TAG")], Part(0, 1)),
 ];
 
@@ -123,12 +163,16 @@ impl Plain<'_> {
         for method in [Method::GET, Method::HEAD] {
             let filled: Vec<String> = fields.iter().map(|(_, value)| self.filled(value)).collect();
             let fields = fields.iter().zip(&filled);
-            let mut fields: Vec<_> = fields.map(|((name, _), value)| (*name, value.as_str())).collect();
+            let mut fields: Vec<_> = fields
+                .map(|((name, _), value)| (*name, value.as_str()))
+                .collect();
             fields.push(("accept-encoding", &self.accept));
             let answer = self.world.ask(method.clone(), self.path, &fields).await;
             let place = format!("{method} {} {fields:?}", self.path);
-            // A body that is compressed as it is sent has no length, and so no ranges. HEAD has none either (section 14.2).
-            let has_ranges = method == Method::GET && !self.answer.header("content-length").is_empty();
+            // A body that is compressed as it is sent has no length, and so no ranges. HEAD has
+            // none either (section 14.2).
+            let has_ranges =
+                method == Method::GET && !self.answer.header("content-length").is_empty();
             let expected = match expected {
                 Part(..) | RangeNotSatisfiable if !has_ranges => Whole,
                 expected => expected,
@@ -139,18 +183,23 @@ impl Plain<'_> {
 
     fn filled(&self, value: &str) -> String {
         let tag = self.answer.header("etag");
-        let value = value.replace("UNQUOTED", tag.trim_matches('"')).replace("TAG", tag);
+        let value = value
+            .replace("UNQUOTED", tag.trim_matches('"'))
+            .replace("TAG", tag);
         value.replace("CODED", &self.coded)
     }
 
-    /// Compares status, all fields and the body with what follows from the answer without conditions.
+    /// Compares status, all fields and the body with what follows from the answer without
+    /// conditions.
     fn compare(&self, answer: &Answer, expected: Expected, place: &str) {
         let whole = self.answer.bytes();
         let mut fields = self.answer.headers.clone();
         let (status, body) = match expected {
             Whole => (StatusCode::OK, whole),
             Part(first, end) => {
-                let start = first.try_into().unwrap_or_else(|_| whole.len() - first.unsigned_abs());
+                let start = first
+                    .try_into()
+                    .unwrap_or_else(|_| whole.len() - first.unsigned_abs());
                 let end = end.min(whole.len());
                 let range = format!("bytes {start}-{}/{}", end - 1, whole.len());
                 fields.insert("content-range", range.parse().unwrap());
@@ -159,19 +208,34 @@ impl Plain<'_> {
             }
             // Section 15.4.5: four fields that a 200 would have, and no claim about the length.
             NotModified => {
-                for name in ["accept-ranges", "content-encoding", "content-length", "content-type"] {
+                for name in [
+                    "accept-ranges",
+                    "content-encoding",
+                    "content-length",
+                    "content-type",
+                ] {
                     fields.remove(name);
                 }
                 (StatusCode::NOT_MODIFIED, &b""[..])
             }
-            PreconditionFailed => return assert_eq!(answer.status, StatusCode::PRECONDITION_FAILED, "{place}"),
+            PreconditionFailed => {
+                return assert_eq!(answer.status, StatusCode::PRECONDITION_FAILED, "{place}");
+            }
             RangeNotSatisfiable => {
                 let range = format!("bytes */{}", whole.len());
                 let found = (answer.status, answer.header("content-range"));
-                return assert_eq!(found, (StatusCode::RANGE_NOT_SATISFIABLE, &*range), "{place}");
+                return assert_eq!(
+                    found,
+                    (StatusCode::RANGE_NOT_SATISFIABLE, &*range),
+                    "{place}"
+                );
             }
         };
-        assert_eq!((answer.status, &answer.headers), (status, &fields), "{place}");
+        assert_eq!(
+            (answer.status, &answer.headers),
+            (status, &fields),
+            "{place}"
+        );
         let body = if place.starts_with("HEAD") { b"" } else { body };
         assert!(answer.bytes() == body, "{place}");
     }
@@ -195,10 +259,14 @@ async fn compare_all(world: &World, cache_bytes: u64) {
                 "identity" => coding.to_owned(),
                 coding => format!("{coding}, identity;q=0"),
             };
-            let answer = world.get(path, &[("accept-encoding", &accept(coding))]).await;
+            let answer = world
+                .get(path, &[("accept-encoding", &accept(coding))])
+                .await;
             assert_eq!(answer.status, StatusCode::OK);
             without_length += usize::from(answer.header("content-length").is_empty());
-            let coded = world.get(path, &[("accept-encoding", &accept(other))]).await;
+            let coded = world
+                .get(path, &[("accept-encoding", &accept(other))])
+                .await;
             let plain = Plain {
                 world,
                 path,
@@ -212,8 +280,14 @@ async fn compare_all(world: &World, cache_bytes: u64) {
         }
     }
     // Of a document without a modification date.
-    let fields = [("if-modified-since", LATER), ("if-unmodified-since", EARLIER)];
-    assert_eq!(world.get("/catalogs.json", &fields).await.status, StatusCode::OK);
+    let fields = [
+        ("if-modified-since", LATER),
+        ("if-unmodified-since", EARLIER),
+    ];
+    assert_eq!(
+        world.get("/catalogs.json", &fields).await.status,
+        StatusCode::OK
+    );
     // Selected lines that are compressed as they are sent.
     assert_eq!(without_length, if cache_bytes == 0 { 2 } else { 0 });
 }

@@ -18,7 +18,12 @@ async fn objects_and_documents_are_served_as_stored() {
         "validation": {"errors": 0, "warnings": 1, "unknownSchemas": 2},
     });
     let status = Status::from_bytes(status.to_string().as_bytes()).unwrap();
-    put(&world.store, &Key::Status("demo".parse().unwrap()), status.to_bytes()).await;
+    put(
+        &world.store,
+        &Key::Status("demo".parse().unwrap()),
+        status.to_bytes(),
+    )
+    .await;
     for (key, stored) in world.store.objects() {
         let answer = world.get(&format!("/{key}"), &[]).await;
         assert_eq!(answer.status, StatusCode::OK, "{key}");
@@ -41,7 +46,9 @@ async fn objects_and_documents_are_served_as_stored() {
         ] {
             assert_eq!(answer.header(field), expected, "{key}");
         }
-        let known = world.get(&format!("/{key}"), &[("if-none-match", &tag)]).await;
+        let known = world
+            .get(&format!("/{key}"), &[("if-none-match", &tag)])
+            .await;
         assert_eq!(known.status, StatusCode::NOT_MODIFIED, "{key}");
     }
 }
@@ -49,7 +56,9 @@ async fn objects_and_documents_are_served_as_stored() {
 #[tokio::test]
 async fn documents_of_publishers_are_never_served() {
     let world = World::new().await;
-    let garbage = model::ObjectDigest::of(b"list").with_kind(model::Kind::Garbage).key();
+    let garbage = model::ObjectDigest::of(b"list")
+        .with_kind(model::Kind::Garbage)
+        .key();
     for key in [Key::Gc, Key::Notified("demo".parse().unwrap()), garbage] {
         put(&world.store, &key, b"{}".to_vec()).await;
         let answer = world.get(&format!("/{key}"), &[]).await;

@@ -23,9 +23,15 @@ async fn failing_store_is_answered_with_503() {
     fail(&world, Action::Get);
     let detail = "the catalog cannot be read at the moment; try again later";
     let unavailable = problem(503, "store-unavailable", detail, "retry-after: 5");
-    assert_eq!(world.show("/catalogs/demo/api/v1/all", &[]).await, unavailable);
+    assert_eq!(
+        world.show("/catalogs/demo/api/v1/all", &[]).await,
+        unavailable
+    );
     fail(&world, Action::Head);
-    assert_eq!(world.status("/readyz").await, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(
+        world.status("/readyz").await,
+        StatusCode::SERVICE_UNAVAILABLE
+    );
     assert_eq!(world.status("/healthz").await, StatusCode::OK);
     world.store.clear_hook();
     assert_eq!(world.status("/readyz").await, StatusCode::OK);
@@ -41,7 +47,10 @@ async fn server_before_its_first_polls_is_not_ready() {
     let not_ready = problem(503, "not-ready", detail, "retry-after: 5");
     assert_eq!(world.show("/readyz", &[]).await, not_ready);
     assert_eq!(world.status("/healthz").await, StatusCode::OK);
-    assert_eq!(world.status("/catalogs/demo/content-hash").await, StatusCode::OK);
+    assert_eq!(
+        world.status("/catalogs/demo/content-hash").await,
+        StatusCode::OK
+    );
     ready.store(true, Ordering::Relaxed);
     assert_eq!(world.status("/readyz").await, StatusCode::OK);
 }
@@ -53,7 +62,10 @@ async fn failures_are_not_remembered() {
     let failed = world.get("/catalogs/demo/packages/alpha", &[]).await;
     assert_eq!(failed.status, StatusCode::SERVICE_UNAVAILABLE);
     world.store.clear_hook();
-    assert_eq!(world.status("/catalogs/demo/packages/alpha").await, StatusCode::OK);
+    assert_eq!(
+        world.status("/catalogs/demo/packages/alpha").await,
+        StatusCode::OK
+    );
 }
 
 #[tokio::test]
@@ -62,10 +74,20 @@ async fn broken_catalog_does_not_hide_the_others() {
     let other = Publication::of("other");
     publish(&world.store, other, LINES).await;
     let names = ["demo", "other"].map(|name| name.parse().unwrap());
-    put(&world.store, &Key::Catalogs, Catalogs::from_iter(names).to_bytes()).await;
-    world.store.corrupt(&Key::Current("demo".parse().unwrap()), "{}");
+    put(
+        &world.store,
+        &Key::Catalogs,
+        Catalogs::from_iter(names).to_bytes(),
+    )
+    .await;
+    world
+        .store
+        .corrupt(&Key::Current("demo".parse().unwrap()), "{}");
     let broken = world.status("/catalogs/demo/all.json").await;
     assert_eq!(broken, StatusCode::SERVICE_UNAVAILABLE);
     let list = world.get("/catalogs", &[]).await.text();
-    assert!(list.contains("\"other\"") && !list.contains("\"demo\""), "{list}");
+    assert!(
+        list.contains("\"other\"") && !list.contains("\"demo\""),
+        "{list}"
+    );
 }

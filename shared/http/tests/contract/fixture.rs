@@ -1,8 +1,8 @@
 //! A published catalog, built without the parser and the renderer: this crate knows neither.
 
 use model::{
-    CatalogImage, CatalogName, Catalogs, Current, Document, Facts, Key, Kind, ObjectDigest, SearchPackage, Sha256,
-    Snapshot,
+    CatalogImage, CatalogName, Catalogs, Current, Document, Facts, Key, Kind, ObjectDigest,
+    SearchPackage, Sha256, Snapshot,
 };
 use olm::SEARCH;
 use store::{Store, StoreExt};
@@ -56,7 +56,11 @@ fn group(line: &str) -> String {
 }
 
 /// Publishes canonical lines, after what is published of the catalog.
-pub(crate) async fn publish(store: &dyn Store, publication: Publication<'_>, lines: &str) -> Published {
+pub(crate) async fn publish(
+    store: &dyn Store,
+    publication: Publication<'_>,
+    lines: &str,
+) -> Published {
     let name: CatalogName = publication.name.parse().unwrap();
     let mut builder = SnapshotBuilder::new().image(put_image(store, lines).await);
     let mut texts = Facts::new(1);
@@ -85,9 +89,16 @@ pub(crate) async fn publish(store: &dyn Store, publication: Publication<'_>, lin
     let before = store.read_document(&key).await.unwrap();
     let before = before.as_ref().map(|(current, _)| current);
     let builder = CurrentBuilder::new(&built.snapshot).after(before);
-    let current = builder.source("registry.example/demo:latest", "sha256:0123").build();
+    let current = builder
+        .source("registry.example/demo:latest", "sha256:0123")
+        .build();
     put(store, &key, current.to_bytes()).await;
-    put(store, &Key::Catalogs, Catalogs::from_iter([name]).to_bytes()).await;
+    put(
+        store,
+        &Key::Catalogs,
+        Catalogs::from_iter([name]).to_bytes(),
+    )
+    .await;
     Published {
         all: built.all,
         current,
@@ -102,7 +113,12 @@ async fn put_image(store: &dyn Store, lines: &str) -> CatalogImage {
     let documents = oci::Documents::new(layer, diff_id);
     let image = documents.image(layer, diff_id);
     for bytes in documents.into_all().chain([bytes]) {
-        put(store, &ObjectDigest::of(&bytes).with_kind(Kind::Blob).key(), bytes).await;
+        put(
+            store,
+            &ObjectDigest::of(&bytes).with_kind(Kind::Blob).key(),
+            bytes,
+        )
+        .await;
     }
     image
 }

@@ -25,17 +25,34 @@ async fn large_bodies_are_redirected_to_their_object() {
     location: https://cdn.example/mirror/all/sha256/577dbdcd05d8abc06b7ada3db803c6297131d49104503ae5ba01082ab56550c4.json.gz
     vary: Accept-Encoding
     "#);
-    let known = [("accept-encoding", "gzip"), ("if-none-match", answer.header("etag"))];
-    assert_eq!(world.get(path, &known).await.status, StatusCode::NOT_MODIFIED);
+    let known = [
+        ("accept-encoding", "gzip"),
+        ("if-none-match", answer.header("etag")),
+    ];
+    assert_eq!(
+        world.get(path, &known).await.status,
+        StatusCode::NOT_MODIFIED
+    );
 }
 
-/// Only the compressed encodings are stored here, so there is nothing to redirect to for the plain one.
+/// Only the compressed encodings are stored here, so there is nothing to redirect to for the plain
+/// one.
 #[tokio::test]
 async fn large_bodies_without_an_object_are_sent_up_to_their_own_limit() {
     for (above, max, plain, gzip) in [
         (1 << 20, 1 << 20, StatusCode::OK, StatusCode::OK),
-        (100, u64::MAX, StatusCode::OK, StatusCode::TEMPORARY_REDIRECT),
-        (100, 100, StatusCode::NOT_ACCEPTABLE, StatusCode::TEMPORARY_REDIRECT),
+        (
+            100,
+            u64::MAX,
+            StatusCode::OK,
+            StatusCode::TEMPORARY_REDIRECT,
+        ),
+        (
+            100,
+            100,
+            StatusCode::NOT_ACCEPTABLE,
+            StatusCode::TEMPORARY_REDIRECT,
+        ),
     ] {
         let world = world(above, max).await;
         for (coding, status) in [("identity", plain), ("gzip", gzip)] {
@@ -45,8 +62,12 @@ async fn large_bodies_without_an_object_are_sent_up_to_their_own_limit() {
             assert_eq!(answer.status, status, "{coding} above {above}, up to {max}");
         }
     }
-    let refused = world(100, 100).await.show("/catalogs/demo/all.json", &[]).await;
-    let detail = "in this content coding the answer is too large to be sent from here; ask for another one";
+    let refused = world(100, 100)
+        .await
+        .show("/catalogs/demo/all.json", &[])
+        .await;
+    let detail =
+        "in this content coding the answer is too large to be sent from here; ask for another one";
     assert_eq!(refused, problem(406, "too-large", detail, ""));
 }
 

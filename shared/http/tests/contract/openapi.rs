@@ -1,5 +1,5 @@
-//! `/openapi.json`, and every answer of the other tests as it is described there. The table of routes is compared with it in
-//! `routes/mod.rs`.
+//! `/openapi.json`, and every answer of the other tests as it is described there. The table of
+//! routes is compared with it in `routes/mod.rs`.
 
 use std::{collections::BTreeSet, sync::LazyLock};
 
@@ -16,19 +16,31 @@ const TEXT: &str = include_str!("../../openapi.json");
 /// The description, whose paths are those of all routes.
 pub(crate) static CONTRACT: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(TEXT).unwrap());
 
-/// Compares an answer with its description: status, media type, and a JSON document with its schema.
+/// Compares an answer with its description: status, media type, and a JSON document with its
+/// schema.
 pub(crate) fn check(method: &Method, uri: &str, answer: &Answer) {
     let path = uri.split('?').next().unwrap_or_default();
     let Some(item) = item(path) else { return };
     let operation = match *method {
         Method::GET | Method::HEAD => &item["get"],
         // OPTIONS is alike on all routes, and not described.
-        _ => return assert_eq!(answer.status, StatusCode::METHOD_NOT_ALLOWED, "{method} {uri}"),
+        _ => {
+            return assert_eq!(
+                answer.status,
+                StatusCode::METHOD_NOT_ALLOWED,
+                "{method} {uri}"
+            );
+        }
     };
     let status = answer.status;
     let response = resolved(&operation["responses"][status.as_str()]);
-    assert!(response.is_object(), "{method} {uri}: {status} is not described");
-    let is_whole = answer.body.is_some() && *method != Method::HEAD && answer.status != StatusCode::PARTIAL_CONTENT;
+    assert!(
+        response.is_object(),
+        "{method} {uri}: {status} is not described"
+    );
+    let is_whole = answer.body.is_some()
+        && *method != Method::HEAD
+        && answer.status != StatusCode::PARTIAL_CONTENT;
     let Some(content) = response["content"].as_object().filter(|_| is_whole) else {
         return;
     };
@@ -46,7 +58,9 @@ fn item(path: &str) -> Option<&'static Value> {
     let segments: Vec<&str> = path.split('/').collect();
     let shared = |described: &str| {
         let described: Vec<&str> = described.split('/').collect();
-        let fits = |(own, other): (&&str, &&str)| own == other || (other.starts_with('{') && !own.is_empty());
+        let fits = |(own, other): (&&str, &&str)| {
+            own == other || (other.starts_with('{') && !own.is_empty())
+        };
         let mut pairs = segments.iter().zip(&described);
         let all_fit = segments.len() == described.len() && pairs.clone().all(fits);
         all_fit.then(|| pairs.by_ref().filter(|(own, other)| own == other).count())
@@ -65,7 +79,8 @@ fn resolved(value: &'static Value) -> &'static Value {
     }
 }
 
-/// Checks a document as far as the schemas of the contract go. A property that is not described is an error.
+/// Checks a document as far as the schemas of the contract go. A property that is not described is
+/// an error.
 fn fits(value: &Value, schema: &'static Value, at: &str) {
     let schema = resolved(schema);
     if let Some(either) = schema["oneOf"].as_array() {
@@ -90,7 +105,8 @@ fn fits(value: &Value, schema: &'static Value, at: &str) {
         Value::Array(_) => "array",
         Value::Object(_) => "object",
     };
-    let is_kind = |described: &Value| *described == kind || (*described == "number" && kind == "integer");
+    let is_kind =
+        |described: &Value| *described == kind || (*described == "number" && kind == "integer");
     let is_described = match &schema["type"] {
         Value::Null => true,
         Value::Array(kinds) => kinds.iter().any(is_kind),
@@ -106,7 +122,10 @@ fn fits(value: &Value, schema: &'static Value, at: &str) {
         }
     }
     for required in schema["required"].as_array().into_iter().flatten() {
-        assert!(value.get(required.as_str().unwrap()).is_some(), "{at} lacks {required}");
+        assert!(
+            value.get(required.as_str().unwrap()).is_some(),
+            "{at} lacks {required}"
+        );
     }
     if let (Some(described), Some(found)) = (schema.get("properties"), value.as_object()) {
         for (name, value) in found {
@@ -134,14 +153,22 @@ fn description_names_the_kinds_of_all_served_objects() {
     let parameters = &CONTRACT["paths"]["/{kind}/sha256/{object}"]["get"]["parameters"];
     let described = parameters[0]["schema"]["enum"].as_array().unwrap().iter();
     let served = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Garbage);
-    let folders: BTreeSet<&str> = served.map(|kind| kind.folder().split('/').next().unwrap()).collect();
-    assert_eq!(described.filter_map(Value::as_str).collect::<BTreeSet<_>>(), folders);
+    let folders: BTreeSet<&str> = served
+        .map(|kind| kind.folder().split('/').next().unwrap())
+        .collect();
+    assert_eq!(
+        described.filter_map(Value::as_str).collect::<BTreeSet<_>>(),
+        folders
+    );
 }
 
 /// A mirror wants credentials for all routes or for none, but never for probes.
 #[test]
 fn description_wants_credentials_for_all_but_probes() {
-    assert_eq!(CONTRACT["security"], json!([{}, {"basic": []}, {"bearer": []}]));
+    assert_eq!(
+        CONTRACT["security"],
+        json!([{}, {"basic": []}, {"bearer": []}])
+    );
     for (path, item) in CONTRACT["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
             let own = operation.get("security");
@@ -149,7 +176,11 @@ fn description_wants_credentials_for_all_but_probes() {
             assert_eq!(own, expected.as_ref(), "{method} {path}");
             for status in ["401", "429"] {
                 let described = operation["responses"].get(status);
-                assert_eq!(described.is_none(), is_probe(path), "{method} {path} {status}");
+                assert_eq!(
+                    described.is_none(),
+                    is_probe(path),
+                    "{method} {path} {status}"
+                );
                 if let Some(described) = described {
                     is_as_described(resolved(described), method, path, status.parse().unwrap());
                 }
@@ -163,18 +194,35 @@ fn is_as_described(described: &Value, method: &str, path: &str, status: StatusCo
     let method = Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
     let answer = refuse(&method, path, status);
     for (field, _) in described["headers"].as_object().unwrap() {
-        assert!(answer.headers().contains_key(field), "{method} {path}: {field}");
+        assert!(
+            answer.headers().contains_key(field),
+            "{method} {path}: {field}"
+        );
     }
-    let content = described.get("content").and_then(|content| content.as_object());
-    let types: Vec<&str> = content.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(types, [answer.headers()["content-type"].to_str().unwrap()], "{path}");
+    let content = described
+        .get("content")
+        .and_then(|content| content.as_object());
+    let types: Vec<&str> = content
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| name.as_str())
+        .collect();
+    assert_eq!(
+        types,
+        [answer.headers()["content-type"].to_str().unwrap()],
+        "{path}"
+    );
 }
 
 /// Clients of a registry take a Bearer challenge for the address of a token service.
 #[test]
 fn challenges_offer_the_described_schemes_and_basic_alone_to_registry_clients() {
-    let schemes = CONTRACT["components"]["securitySchemes"].as_object().unwrap();
-    let described = schemes.values().filter_map(|scheme| scheme["scheme"].as_str());
+    let schemes = CONTRACT["components"]["securitySchemes"]
+        .as_object()
+        .unwrap();
+    let described = schemes
+        .values()
+        .filter_map(|scheme| scheme["scheme"].as_str());
     for (path, expected) in [
         ("/catalogs", described.collect()),
         ("/v2/", BTreeSet::from(["basic"])),
@@ -182,7 +230,8 @@ fn challenges_offer_the_described_schemes_and_basic_alone_to_registry_clients() 
     ] {
         let answer = refuse(&Method::GET, path, StatusCode::UNAUTHORIZED);
         let challenges = answer.headers().get_all("www-authenticate").into_iter();
-        let offered = challenges.filter_map(|challenge| challenge.to_str().unwrap().split(' ').next());
+        let offered =
+            challenges.filter_map(|challenge| challenge.to_str().unwrap().split(' ').next());
         let offered: BTreeSet<String> = offered.map(str::to_lowercase).collect();
         assert!(offered.iter().eq(&expected), "{path}: {offered:?}");
     }

@@ -12,7 +12,10 @@ async fn page_names_its_files_by_their_content_and_allows_nothing_else() {
     assert_eq!(page.header("content-type"), "text/html; charset=utf-8");
     assert_eq!(page.header("x-content-type-options"), "nosniff");
     assert_eq!(page.header("referrer-policy"), "no-referrer");
-    assert!(page.header("cache-control").starts_with("public, max-age=60"));
+    assert!(
+        page.header("cache-control")
+            .starts_with("public, max-age=60")
+    );
     let policy = page.header("content-security-policy");
     for part in [
         "default-src 'none'",
@@ -30,7 +33,9 @@ async fn page_names_its_files_by_their_content_and_allows_nothing_else() {
     let media = ["css", "javascript"].map(|kind| format!("text/{kind}; charset=utf-8"));
     for (file, media) in files.iter().zip(&media) {
         for coding in ["identity", "gzip", "zstd"] {
-            let answer = world.get(&format!("/{file}"), &[("accept-encoding", coding)]).await;
+            let answer = world
+                .get(&format!("/{file}"), &[("accept-encoding", coding)])
+                .await;
             assert_eq!(
                 (answer.status, answer.header("content-type")),
                 (StatusCode::OK, media.as_str())
@@ -38,9 +43,16 @@ async fn page_names_its_files_by_their_content_and_allows_nothing_else() {
             assert!(answer.header("cache-control").ends_with("immutable"));
             let hash = Sha256::of(&answer.decoded()).to_string();
             assert!(file.contains(&hash[..16]), "{file} is not {hash}");
-            view += if coding == "gzip" { answer.bytes().len() } else { 0 };
+            view += if coding == "gzip" {
+                answer.bytes().len()
+            } else {
+                0
+            };
         }
     }
-    assert_eq!(world.status("/page/0000000000000000.js").await, StatusCode::NOT_FOUND);
+    assert_eq!(
+        world.status("/page/0000000000000000.js").await,
+        StatusCode::NOT_FOUND
+    );
     assert!(view <= 20 << 10, "a new browser takes {view} bytes");
 }

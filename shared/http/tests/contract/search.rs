@@ -27,16 +27,25 @@ async fn search(world: &World, query: &str) -> Value {
 #[case("?q=g%61ma&q=beta&arch=&category=", 1, &["gamma"])]
 #[case("?arch=arm64", 0, &[])]
 #[tokio::test]
-async fn search_answers_with_total_and_page(#[case] query: &str, #[case] total: u64, #[case] packages: &[&str]) {
+async fn search_answers_with_total_and_page(
+    #[case] query: &str,
+    #[case] total: u64,
+    #[case] packages: &[&str],
+) {
     for cache_bytes in [0, 64 << 20] {
         let world = World::new().await.caching(cache_bytes);
         let found = search(&world, query).await;
         assert_eq!(found["total"], total, "{found}");
-        assert_eq!(found["contentHash"], world.demo.current.content_hash.to_string());
+        assert_eq!(
+            found["contentHash"],
+            world.demo.current.content_hash.to_string()
+        );
         let names = found["results"].as_array().unwrap().iter();
         let names: Vec<&str> = names.map(|hit| hit["package"].as_str().unwrap()).collect();
         assert_eq!(names, packages);
-        let limit = query.split(['?', '&']).find_map(|pair| pair.strip_prefix("limit="));
+        let limit = query
+            .split(['?', '&'])
+            .find_map(|pair| pair.strip_prefix("limit="));
         let limit = limit.unwrap_or("20");
         assert_eq!(found["limit"].to_string(), limit);
     }
@@ -67,7 +76,11 @@ async fn search_refuses_what_it_cannot_answer() {
     ] {
         let answer = world.get(&format!("{PATH}{query}"), &[]).await;
         assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{query}");
-        assert!(answer.text().contains(problem), "{query}: {}", answer.text());
+        assert!(
+            answer.text().contains(problem),
+            "{query}: {}",
+            answer.text()
+        );
     }
     let unknown = world.get("/catalogs/other/search?q=a", &[]).await;
     assert_eq!(unknown.status, StatusCode::NOT_FOUND);

@@ -5,7 +5,8 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::{fixture::LINES, world::World};
 
-/// Serves a catalog without caches, so that every body is a stream, and returns the head of the answer to a request.
+/// Serves a catalog without caches, so that every body is a stream, and returns the head of the
+/// answer to a request.
 async fn head_of(request: &str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -28,14 +29,23 @@ async fn length_is_announced_only_where_it_is_known() {
     let package = "/catalogs/demo/packages/alpha HTTP/1.1\r\naccept-encoding: gzip";
     let all = "/catalogs/demo/all.json HTTP/1.1";
     for (request, status, framing) in [
-        (format!("GET {package}"), "200", "transfer-encoding: chunked"),
+        (
+            format!("GET {package}"),
+            "200",
+            "transfer-encoding: chunked",
+        ),
         (format!("HEAD {package}"), "200", ""),
         (format!("HEAD {all}"), "200", &length),
         (format!("GET {all}\r\nif-none-match: *"), "304", ""),
     ] {
         let head = head_of(&request).await;
-        assert!(head.starts_with(&format!("http/1.1 {status}")), "{request}: {head}");
-        let is_framing = |line: &&str| line.starts_with("content-length") || line.starts_with("transfer-encoding");
+        assert!(
+            head.starts_with(&format!("http/1.1 {status}")),
+            "{request}: {head}"
+        );
+        let is_framing = |line: &&str| {
+            line.starts_with("content-length") || line.starts_with("transfer-encoding")
+        };
         let found: String = head.lines().filter(is_framing).collect();
         assert_eq!(found, framing, "{request}");
     }

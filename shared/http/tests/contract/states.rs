@@ -26,11 +26,15 @@ async fn fresh_pointer_is_not_read_again() {
     assert!(calls > 0);
     change(&world).await;
     world.store.take_log();
-    assert_eq!(world.get("/catalogs/demo/content-hash", &[]).await.text(), before);
+    assert_eq!(
+        world.get("/catalogs/demo/content-hash", &[]).await.text(),
+        before
+    );
     assert_eq!(world.store.take_log(), []);
 }
 
-/// The listings of 300 catalogs would read as many snapshots, and a pointer that is known is only revalidated.
+/// The listings of 300 catalogs would read as many snapshots, and a pointer that is known is only
+/// revalidated.
 #[tokio::test]
 async fn requests_read_only_what_they_answer() {
     let world = World::new().await;
@@ -45,8 +49,8 @@ async fn requests_read_only_what_they_answer() {
         snapshot.index.with_kind(Kind::Index).key(),
     ];
     let [list, pointer, snapshot, shard, index] = keys.each_ref();
-    let [package, metas] =
-        ["packages/alpha", "api/v1/metas?package=alpha"].map(|path| format!("/catalogs/demo/{path}"));
+    let [package, metas] = ["packages/alpha", "api/v1/metas?package=alpha"]
+        .map(|path| format!("/catalogs/demo/{path}"));
     for (path, known, expected) in [
         ("/catalogs", "", &[list, pointer][..]),
         ("/v2/_catalog", "", &[list, pointer]),
@@ -59,7 +63,11 @@ async fn requests_read_only_what_they_answer() {
     ] {
         world.store.take_log();
         let answer = world.get(path, &[("if-none-match", known)]).await;
-        assert_eq!(answer.status, if known.is_empty() { 200 } else { 304 }, "{path}");
+        assert_eq!(
+            answer.status,
+            if known.is_empty() { 200 } else { 304 },
+            "{path}"
+        );
         let log = world.store.take_log();
         let mut read: Vec<&Key> = log.iter().filter_map(|call| call.key.as_ref()).collect();
         read.dedup();
@@ -67,7 +75,8 @@ async fn requests_read_only_what_they_answer() {
     }
 }
 
-/// Every answer is wholly of one state: its tag names the bytes that follow, while the pointer moves to and fro.
+/// Every answer is wholly of one state: its tag names the bytes that follow, while the pointer
+/// moves to and fro.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn states_are_never_mixed() {
     let world = std::sync::Arc::new(World::new().await);
@@ -87,8 +96,14 @@ async fn states_are_never_mixed() {
             let tag = format!("\"{}\"", Sha256::of(answer.bytes()).to_base64url());
             assert_eq!(answer.header("etag"), tag);
         }
-        let found = world.get("/catalogs/demo/api/v1/metas?name=alpha", &[]).await.text();
-        assert!(found == CHANGED || found.contains("defaultChannel"), "{found}");
+        let found = world
+            .get("/catalogs/demo/api/v1/metas?name=alpha", &[])
+            .await
+            .text();
+        assert!(
+            found == CHANGED || found.contains("defaultChannel"),
+            "{found}"
+        );
     }
     writer.await.unwrap();
 }

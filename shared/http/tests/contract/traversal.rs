@@ -15,7 +15,8 @@ use crate::world::router;
 
 const SECRET: &str = "what-lies-outside";
 
-/// Spellings of a step upwards, a separator, or the end of a name, for one parser or another, with a bar between them.
+/// Spellings of a step upwards, a separator, or the end of a name, for one parser or another, with
+/// a bar between them.
 const STEPS: &str = "..|.|...|%2e%2e|%2E.|.%2e|%252e%252e|..%2f|..%2F..|..%5c|..\\|%5c..%5c|..%00|%00|..;|..%3b|\
     %c0%ae%c0%ae|%c0%ae%c0%ae%c0%af|%e0%80%ae%e0%80%ae|%f0%80%80%ae|%uff0e%uff0e|%ef%bc%8e%ef%bc%8e|%ff|\
     %|%2|%zz|~|%7e||%20|..%20|..%0d%0a|C:|file:%2f%2f|con|.tmp|secret.txt";
@@ -36,7 +37,10 @@ const OTHER_PATHS: &str = "/* /*/secret.txt /*/*/secret.txt /catalogs/* /catalog
 fn paths() -> Vec<String> {
     let mut paths: Vec<String> = OTHER_PATHS.split(' ').map(ToOwned::to_owned).collect();
     for route in CONTRACT["paths"].as_object().unwrap().keys() {
-        let names = route.split('{').skip(1).filter_map(|rest| rest.split('}').next());
+        let names = route
+            .split('{')
+            .skip(1)
+            .filter_map(|rest| rest.split('}').next());
         let names: Vec<&str> = names.collect();
         for stepped in &names {
             let fill = |path: String, name: &&str| {
@@ -80,7 +84,9 @@ async fn steps_in_any_parameter_serve_nothing_outside() {
         for step in STEPS.split('|') {
             let path = route.replace('*', step);
             // A text that is not a URI never reaches the router.
-            let Ok(uri) = path.parse::<Uri>() else { continue };
+            let Ok(uri) = path.parse::<Uri>() else {
+                continue;
+            };
             let (status, body) = ask(&router, uri).await;
             assert!(!body.contains(SECRET), "{path}");
             match status.as_u16() {
@@ -89,7 +95,10 @@ async fn steps_in_any_parameter_serve_nothing_outside() {
                 308 => {}
                 // A filter takes any text.
                 200 if path.contains('?') => {}
-                200 => assert!(["/", "/v2/", "/catalogs/demo/packages/"].contains(&&*path), "{path}"),
+                200 => assert!(
+                    ["/", "/v2/", "/catalogs/demo/packages/"].contains(&&*path),
+                    "{path}"
+                ),
                 _ => panic!("{path}: {status}"),
             }
         }

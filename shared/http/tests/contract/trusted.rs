@@ -51,7 +51,9 @@ fn name() -> CatalogName {
 }
 
 fn next(site: &SignedSite, serial: u64) -> Current {
-    CurrentBuilder::new(&site.world.demo.snapshot).serial(serial).build()
+    CurrentBuilder::new(&site.world.demo.snapshot)
+        .serial(serial)
+        .build()
 }
 
 #[tokio::test]
@@ -61,7 +63,11 @@ async fn lower_signed_serial_is_refused_while_running_even_after_a_deletion() {
     assert_eq!(site.serial().await, 2);
     site.put_signed(site.world.demo.current.clone()).await;
     assert_eq!(site.serial().await, 2);
-    site.world.store.delete(&Key::Current(name())).await.unwrap();
+    site.world
+        .store
+        .delete(&Key::Current(name()))
+        .await
+        .unwrap();
     let deleted = site.world.status("/catalogs/demo/current.json").await;
     assert_eq!(deleted, StatusCode::NOT_FOUND);
     site.put_signed(site.world.demo.current.clone()).await;
@@ -78,21 +84,44 @@ async fn last_verified_state_is_kept_whatever_else_is_read() {
     let built = SnapshotBuilder::new().build();
     for number in 0..200 {
         let name: CatalogName = format!("other-{number}").parse().unwrap();
-        let signed = site.signer.sign(&name, CurrentBuilder::new(&built.snapshot).build());
-        put(&site.world.store, &Key::Current(name.clone()), signed.to_bytes()).await;
-        let status = site.world.status(&format!("/catalogs/{name}/content-hash")).await;
+        let signed = site
+            .signer
+            .sign(&name, CurrentBuilder::new(&built.snapshot).build());
+        put(
+            &site.world.store,
+            &Key::Current(name.clone()),
+            signed.to_bytes(),
+        )
+        .await;
+        let status = site
+            .world
+            .status(&format!("/catalogs/{name}/content-hash"))
+            .await;
         assert_eq!(status, StatusCode::OK);
     }
     // Unsigned, and with a higher serial.
-    put(&site.world.store, &Key::Current(name()), next(&site, 9).to_bytes()).await;
+    put(
+        &site.world.store,
+        &Key::Current(name()),
+        next(&site, 9).to_bytes(),
+    )
+    .await;
     assert_eq!(site.serial().await, 1);
-    assert_eq!(site.world.get("/catalogs/demo/all.json", &[]).await.text(), LINES);
+    assert_eq!(
+        site.world.get("/catalogs/demo/all.json", &[]).await.text(),
+        LINES
+    );
 }
 
 #[tokio::test]
 async fn unsigned_pointer_is_refused_without_an_earlier_state() {
     let site = SignedSite::new().await;
-    put(&site.world.store, &Key::Current(name()), next(&site, 9).to_bytes()).await;
+    put(
+        &site.world.store,
+        &Key::Current(name()),
+        next(&site, 9).to_bytes(),
+    )
+    .await;
     let status = site.world.status("/catalogs/demo/all.json").await;
     assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
 }

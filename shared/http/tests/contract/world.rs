@@ -19,7 +19,8 @@ pub(crate) struct World {
     pub(crate) demo: Published,
 }
 
-/// Returns settings with which larger bodies are redirected to their object, or sent up to `max` bytes without one.
+/// Returns settings with which larger bodies are redirected to their object, or sent up to `max`
+/// bytes without one.
 pub(crate) fn redirecting(above: u64, max: u64) -> HttpSettings {
     let to: Arc<BaseUrl> = Arc::new("https://cdn.example/mirror/".parse().unwrap());
     HttpSettings {
@@ -28,12 +29,21 @@ pub(crate) fn redirecting(above: u64, max: u64) -> HttpSettings {
     }
 }
 
-/// Memory for caches, so that answers come from memory or are streamed, and true if the plain `all.json` is stored too.
-pub(crate) const SITUATIONS: [(u64, bool); 4] = [(64 << 20, false), (64 << 20, true), (0, false), (0, true)];
+/// Memory for caches, so that answers come from memory or are streamed, and true if the plain
+/// `all.json` is stored too.
+pub(crate) const SITUATIONS: [(u64, bool); 4] =
+    [(64 << 20, false), (64 << 20, true), (0, false), (0, true)];
 
 /// Returns a router over a store, with empty caches.
-pub(crate) fn router<S: Store + Clone>(store: &S, reader: ReaderSettings, http: HttpSettings) -> Router {
-    let catalogs = PublishedCatalogs::new(Arc::new(store.clone()), ReaderSettings { offload, ..reader });
+pub(crate) fn router<S: Store + Clone>(
+    store: &S,
+    reader: ReaderSettings,
+    http: HttpSettings,
+) -> Router {
+    let catalogs = PublishedCatalogs::new(
+        Arc::new(store.clone()),
+        ReaderSettings { offload, ..reader },
+    );
     catalog_mirror_http::router(catalogs, http, HttpMetrics::default())
 }
 
@@ -46,7 +56,11 @@ impl World {
         let store = MemoryStore::new();
         let demo = publish(&store, publication, lines).await;
         let router = router(&store, ReaderSettings::default(), HttpSettings::default());
-        Self { store, router, demo }
+        Self {
+            store,
+            router,
+            demo,
+        }
     }
 
     /// Returns one of the [`SITUATIONS`].
@@ -85,9 +99,15 @@ impl World {
         }
         let mut answer = Answer::to(request.body(Body::empty()).unwrap(), &self.router).await;
         // On each answer of a mirror without users, also on errors.
-        for field in ["access-control-allow-origin", "access-control-expose-headers"] {
+        for field in [
+            "access-control-allow-origin",
+            "access-control-expose-headers",
+        ] {
             let value = answer.headers.remove(field);
-            assert!(method == Method::OPTIONS || value.unwrap() == "*", "{method} {path}");
+            assert!(
+                method == Method::OPTIONS || value.unwrap() == "*",
+                "{method} {path}"
+            );
         }
         openapi::check(&method, path, &answer);
         answer
@@ -113,7 +133,8 @@ pub(crate) fn problem(status: u16, kind: &str, detail: &str, field: &str) -> Str
     let (code, title) = (status.as_u16(), status.canonical_reason().unwrap());
     let kind = format!("urn:problem-type:catalog-mirror:{kind}");
     let detail = serde_json::json!(detail);
-    let body = format!(r#"{{"detail":{detail},"status":{code},"title":"{title}","type":"{kind}"}}"#);
+    let body =
+        format!(r#"{{"detail":{detail},"status":{code},"title":"{title}","type":"{kind}"}}"#);
     let length = format!("content-length: {}", body.len() + 1);
     let mut fields = vec![
         "cache-control: no-store",

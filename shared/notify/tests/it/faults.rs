@@ -12,12 +12,21 @@ use tokio::time::{Instant, sleep, timeout};
 use super::world::{RecordingReceiver, cursors, down, name, notifier, one, publish, unchanged};
 
 fn writes_cursors(call: &Call) -> bool {
-    matches!((&call.action, &call.key), (Action::Put(_), Some(Key::Notified(_))))
+    matches!(
+        (&call.action, &call.key),
+        (Action::Put(_), Some(Key::Notified(_)))
+    )
 }
 
 /// Lets the store do this at each write of the cursors.
 fn at_writes(store: &MemoryStore, answer: fn() -> Answer) {
-    store.set_hook(move |call, _| if writes_cursors(call) { answer() } else { Answer::GoOn });
+    store.set_hook(move |call, _| {
+        if writes_cursors(call) {
+            answer()
+        } else {
+            Answer::GoOn
+        }
+    });
 }
 
 #[tokio::test(start_paused = true)]
@@ -53,7 +62,11 @@ async fn failed_store_read_postpones_event() {
     for fails in reads {
         store.set_hook(move |call, _| {
             let is_failing = call.key.as_ref().is_some_and(fails);
-            if is_failing { Answer::Fail } else { Answer::GoOn }
+            if is_failing {
+                Answer::Fail
+            } else {
+                Answer::GoOn
+            }
         });
         notifier.after(&published).await;
         assert_eq!(receiver.take(), []);
@@ -63,7 +76,8 @@ async fn failed_store_read_postpones_event() {
     assert_eq!(receiver.received(), ["0 to 1: +a"]);
 }
 
-/// Both processes send, as neither knows of the other; the slower one must not take back what the faster one has noted.
+/// Both processes send, as neither knows of the other; the slower one must not take back what the
+/// faster one has noted.
 #[tokio::test(start_paused = true)]
 async fn slow_process_does_not_move_cursor_back() {
     let (store, slow, first) = one();
@@ -71,15 +85,18 @@ async fn slow_process_does_not_move_cursor_back() {
     let second = notifier(&store, &[&fast]);
     first.register_receivers(&[name()]).await;
     let published = publish(&store, "a1").await;
-    // The first is held up with its acknowledged event in hand, while the second tells this and the next publication.
+    // The first is held up with its acknowledged event in hand, while the second tells this and the
+    // next publication.
     let (go, wait) = tokio::sync::oneshot::channel::<()>();
     let wait = Mutex::new(Some(wait));
-    store.set_hook(
-        move |call, moment| match wait.lock().unwrap().take_if(|_| writes_cursors(call)) {
-            Some(wait) if moment == Moment::Before => Answer::Wait(wait.map(|_| Answer::GoOn).boxed()),
+    store.set_hook(move |call, moment| {
+        match wait.lock().unwrap().take_if(|_| writes_cursors(call)) {
+            Some(wait) if moment == Moment::Before => {
+                Answer::Wait(wait.map(|_| Answer::GoOn).boxed())
+            }
             _ => Answer::GoOn,
-        },
-    );
+        }
+    });
     let others = async {
         sleep(Duration::from_millis(10)).await;
         second.after(&published).await;
@@ -98,7 +115,11 @@ async fn concurrent_receivers_both_move_their_cursors() {
     let notifier = notifier(&store, &[&a, &b]);
     // Both have read the document before one of them writes it.
     at_writes(&store, || {
-        Answer::Wait(sleep(Duration::from_millis(10)).map(|()| Answer::GoOn).boxed())
+        Answer::Wait(
+            sleep(Duration::from_millis(10))
+                .map(|()| Answer::GoOn)
+                .boxed(),
+        )
     });
     notifier.after(&publish(&store, "p1").await).await;
     assert_eq!(cursors(&store).await, ["a: 1", "b: 1"]);
@@ -117,7 +138,10 @@ async fn publication_during_delivery_is_delivered_after_it() {
         .await
         .expect("a call does not wait for another one that is at work");
     sleep(Duration::from_secs(30)).await;
-    assert_eq!(receiver.received(), ["0 to 1: +a", "0 to 1: +a", "1 to 2: ~a"]);
+    assert_eq!(
+        receiver.received(),
+        ["0 to 1: +a", "0 to 1: +a", "1 to 2: ~a"]
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -129,7 +153,11 @@ async fn hanging_receiver_delays_call_until_limit_only() {
     let published = publish(&store, "a1").await;
     let started = Instant::now();
     notifier.after(&published).await;
-    assert!(started.elapsed() <= Duration::from_secs(30), "{:?}", started.elapsed());
+    assert!(
+        started.elapsed() <= Duration::from_secs(30),
+        "{:?}",
+        started.elapsed()
+    );
     assert_eq!(receiver.take().len(), 1);
     assert_eq!(cursors(&store).await, ["hanging: 0", "receiver: 1"]);
 }

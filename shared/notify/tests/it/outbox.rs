@@ -8,7 +8,8 @@ use store::Store;
 use storekit::MemoryStore;
 
 use super::world::{
-    Answer, RecordingReceiver, cursors, down, name, notifier, one, publish, report, snapshot, unchanged,
+    Answer, RecordingReceiver, cursors, down, name, notifier, one, publish, report, snapshot,
+    unchanged,
 };
 
 #[tokio::test(start_paused = true)]
@@ -53,7 +54,11 @@ async fn new_receiver_gets_the_publication_of_its_first_poll_and_no_earlier_one(
         publish(&store, "a1").await;
         let published = publish(&store, "a2").await;
         let unchanged = unchanged(&store).await;
-        let report = if is_published_now { published } else { unchanged };
+        let report = if is_published_now {
+            published
+        } else {
+            unchanged
+        };
         notifier.after(&report).await;
         assert_eq!(receiver.received(), events);
         assert_eq!(cursors(&store).await, ["receiver: 2"]);
@@ -76,7 +81,11 @@ async fn receiver_that_fails_is_retried_in_same_call_when_it_asks() {
     let took = started.elapsed().as_secs();
     assert!((21..30).contains(&took), "{took}");
     let events = receiver.take();
-    assert_eq!(events, vec![events[0].clone(); 3], "a repeat is the same event");
+    assert_eq!(
+        events,
+        vec![events[0].clone(); 3],
+        "a repeat is the same event"
+    );
     assert_eq!(cursors(&store).await, ["receiver: 1"]);
 }
 
@@ -90,11 +99,16 @@ async fn receiver_that_is_down_causes_no_repeats_for_others_and_gets_one_event_f
     first.after(&publish(&store, "a2 b1 x1").await).await;
     first.after(&unchanged(&store).await).await;
     first.after(&publish(&store, "a1 c1").await).await;
-    assert_eq!(up.received(), ["0 to 1: +a +b", "1 to 2: +x ~a", "2 to 3: +c -b -x ~a"]);
+    assert_eq!(
+        up.received(),
+        ["0 to 1: +a +b", "1 to 2: +x ~a", "2 to 3: +c -b -x ~a"]
+    );
     assert_eq!(cursors(&store).await, ["dead: 1", "up: 3"]);
     dead.take();
     dead.answers(|_| Ok(()));
-    notifier(&store, &[&up, &dead]).after(&unchanged(&store).await).await;
+    notifier(&store, &[&up, &dead])
+        .after(&unchanged(&store).await)
+        .await;
     assert_eq!(up.take(), []);
     assert_eq!(dead.received(), ["1 to 3: +c -b"]);
 }
@@ -105,7 +119,10 @@ async fn event_without_earlier_snapshot_has_no_packages() {
     notifier.after(&publish(&store, "a1").await).await;
     receiver.take();
     let gone = ObjectDigest::of(&snapshot("a1").to_stored().unwrap());
-    store.delete(&gone.with_kind(Kind::Snapshot).key()).await.unwrap();
+    store
+        .delete(&gone.with_kind(Kind::Snapshot).key())
+        .await
+        .unwrap();
     notifier.after(&publish(&store, "a2").await).await;
     assert_eq!(receiver.received(), ["1 to 2: unknown"]);
 }
@@ -120,7 +137,10 @@ async fn republished_catalog_has_new_event_id() {
     }
     notifier.after(&publish(&store, "b1").await).await;
     let after = receiver.take().remove(0);
-    assert_eq!((after.data.previous, after.data.published.serial), (None, 1));
+    assert_eq!(
+        (after.data.previous, after.data.published.serial),
+        (None, 1)
+    );
     assert_ne!(after.id, before);
 }
 
@@ -128,7 +148,10 @@ async fn republished_catalog_has_new_event_id() {
 async fn refused_event_is_sent_again_after_next_poll_unless_it_is_refused_for_ever() {
     let refused: Answer = |_| Err(SendError::Refused("401".into()));
     let refused_for_ever: Answer = |_| Err(SendError::Permanent("410".into()));
-    for (answer, repeats, cursor) in [(refused, 1, "receiver: 0"), (refused_for_ever, 0, "receiver: 1")] {
+    for (answer, repeats, cursor) in [
+        (refused, 1, "receiver: 0"),
+        (refused_for_ever, 0, "receiver: 1"),
+    ] {
         let (store, receiver, notifier) = one();
         receiver.answers(answer);
         let mut report = publish(&store, "a1").await;

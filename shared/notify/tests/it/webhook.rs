@@ -23,7 +23,8 @@ const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
 
 type Seen = Arc<Mutex<Vec<(HeaderMap, Bytes)>>>;
 
-/// A server that notes its requests and answers each with one status, and with fields that count for some statuses only.
+/// A server that notes its requests and answers each with one status, and with fields that count
+/// for some statuses only.
 struct Site {
     url: String,
     seen: Seen,
@@ -35,9 +36,15 @@ impl Site {
         let answer = move |State(seen): State<Seen>, headers: HeaderMap, body: Bytes| async move {
             seen.lock().unwrap().push((headers, body));
             let fields = [("location", "/elsewhere"), ("retry-after", "7")];
-            (StatusCode::from_u16(status).unwrap(), fields, "an unread body")
+            (
+                StatusCode::from_u16(status).unwrap(),
+                fields,
+                "an unread body",
+            )
         };
-        let router = Router::new().fallback(post(answer)).with_state(seen.clone());
+        let router = Router::new()
+            .fallback(post(answer))
+            .with_state(seen.clone());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/hook", listener.local_addr().unwrap());
         tokio::spawn(async move { axum::serve(listener, router).await });
@@ -59,7 +66,13 @@ fn webhook(url: &str) -> (Webhook, NamedTempFile) {
 }
 
 fn event() -> Event {
-    Event::new("/catalogs", &name(), None, &testkit::current(&snapshot("")), None)
+    Event::new(
+        "/catalogs",
+        &name(),
+        None,
+        &testkit::current(&snapshot("")),
+        None,
+    )
 }
 
 #[tokio::test]
@@ -92,11 +105,17 @@ async fn status_decides_about_retry_and_is_never_followed() {
             let (webhook, _file) = webhook(&site.url);
             let outcome = match webhook.send(&event()).await {
                 Ok(()) => "acknowledged".to_owned(),
-                Err(SendError::Temporary { retry_after, .. }) => format!("temporary after {:?}", retry_after.unwrap()),
+                Err(SendError::Temporary { retry_after, .. }) => {
+                    format!("temporary after {:?}", retry_after.unwrap())
+                }
                 Err(error) => testkit::variant(&error),
             };
             assert_eq!(outcome, expected, "{status}");
-            assert_eq!(site.seen.lock().unwrap().len(), 1, "{status} ends the attempt");
+            assert_eq!(
+                site.seen.lock().unwrap().len(),
+                1,
+                "{status} ends the attempt"
+            );
         }
     }
 }
@@ -104,11 +123,20 @@ async fn status_decides_about_retry_and_is_never_followed() {
 #[tokio::test]
 async fn connection_error_is_temporary_and_hides_url() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://user:hunter2@{}/token-abc", listener.local_addr().unwrap());
+    let url = format!(
+        "http://user:hunter2@{}/token-abc",
+        listener.local_addr().unwrap()
+    );
     drop(listener);
     let (webhook, _file) = webhook(&url);
     let error = webhook.send(&event()).await.unwrap_err();
-    assert!(matches!(error, SendError::Temporary { retry_after: None, .. }));
+    assert!(matches!(
+        error,
+        SendError::Temporary {
+            retry_after: None,
+            ..
+        }
+    ));
     let printed = format!("{error:?} {} {webhook:?}", chain(&error));
     for hidden in ["hunter2", "token-abc", &SECRET[6..]] {
         assert!(!printed.contains(hidden), "{hidden}: {printed}");
@@ -118,7 +146,10 @@ async fn connection_error_is_temporary_and_hides_url() {
 #[tokio::test]
 async fn certificate_of_ca_file_is_trusted() {
     let fault = testkit::CertificateFault::OwnAuthority;
-    let server = testkit::Registry::builder().tls_with_fault(fault).start().await;
+    let server = testkit::Registry::builder()
+        .tls_with_fault(fault)
+        .start()
+        .await;
     let (webhook, _file) = webhook(&format!("https://{}/", server.host()));
     let refused = chain(&webhook.send(&event()).await.unwrap_err());
     assert!(refused.contains("--ca-file"), "{refused}");
@@ -136,9 +167,14 @@ async fn secrets_are_read_again_for_each_event() {
     fs::write(file.path(), format!("{SECRET}\n{SECRET}\n")).unwrap();
     webhook.send(&event()).await.unwrap();
     fs::write(file.path(), "nonsense").unwrap();
-    assert!(matches!(webhook.send(&event()).await, Err(SendError::Refused(_))));
+    assert!(matches!(
+        webhook.send(&event()).await,
+        Err(SendError::Refused(_))
+    ));
     let seen = site.seen.lock().unwrap();
-    let signatures = seen.iter().map(|(headers, _)| &headers["webhook-signature"]);
+    let signatures = seen
+        .iter()
+        .map(|(headers, _)| &headers["webhook-signature"]);
     let counts = signatures.map(|signatures| signatures.to_str().unwrap().split(' ').count());
     assert_eq!(counts.collect::<Vec<_>>(), [1, 2]);
 }

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use catalog_mirror_notify::{Event, Notifier, NotifierSettings, Receiver, SendError};
 use model::{
-    CatalogName, Current, Document as _, Key, Kind, Notified, ObjectDigest, Outcome, PublicationId, Snapshot,
-    StoredDocument,
+    CatalogName, Current, Document as _, Key, Kind, Notified, ObjectDigest, Outcome, PublicationId,
+    Snapshot, StoredDocument,
 };
 use publish::Report;
 use store::StoreExt;
@@ -19,9 +19,12 @@ pub(crate) fn name() -> CatalogName {
     "v4.20".parse().unwrap()
 }
 
-/// Returns the snapshot of packages that have one letter as their name, each with its version, such as `a1 b2`.
+/// Returns the snapshot of packages that have one letter as their name, each with its version, such
+/// as `a1 b2`.
 pub(crate) fn snapshot(packages: &str) -> Snapshot {
-    let add = |builder: SnapshotBuilder, package: &str| builder.package(&package[..1], format!("\"{package}\"\n"));
+    let add = |builder: SnapshotBuilder, package: &str| {
+        builder.package(&package[..1], format!("\"{package}\"\n"))
+    };
     let packages = packages.split_whitespace();
     packages.fold(SnapshotBuilder::new(), add).build().snapshot
 }
@@ -34,7 +37,9 @@ pub(crate) async fn publish(store: &MemoryStore, packages: &str) -> Report {
     put(store, &key, stored).await;
     let before = current(store).await;
     let builder = CurrentBuilder::new(&snapshot).after(before.as_ref());
-    let current = builder.source("quay.io/ns/catalog:v4.20", "sha256:00").build();
+    let current = builder
+        .source("quay.io/ns/catalog:v4.20", "sha256:00")
+        .build();
     put(store, &Key::Current(name()), current.to_bytes()).await;
     report(Outcome::Published, Some((&current).into()))
 }
@@ -61,8 +66,13 @@ pub(crate) fn report(outcome: Outcome, published: Option<PublicationId>) -> Repo
 
 /// Returns each receiver with the serial that it has acknowledged, 0 for none.
 pub(crate) async fn cursors(store: &MemoryStore) -> Vec<String> {
-    let found = store.read_document::<Notified>(&Key::Notified(name())).await.unwrap();
-    let cursors = found.map(|(notified, _)| notified.receivers).unwrap_or_default();
+    let found = store
+        .read_document::<Notified>(&Key::Notified(name()))
+        .await
+        .unwrap();
+    let cursors = found
+        .map(|(notified, _)| notified.receivers)
+        .unwrap_or_default();
     let lines = cursors
         .iter()
         .map(|(name, cursor)| format!("{name}: {}", serial(*cursor)));
@@ -109,7 +119,8 @@ impl RecordingReceiver {
         std::mem::take(&mut self.events.lock().unwrap())
     }
 
-    /// Returns the events since the last call: serials before and after, and the packages, such as `1 to 2: +c -a ~b`.
+    /// Returns the events since the last call: serials before and after, and the packages, such as
+    /// `1 to 2: +c -a ~b`.
     pub(crate) fn received(&self) -> Vec<String> {
         self.take().iter().map(summary).collect()
     }
@@ -159,7 +170,9 @@ pub(crate) fn one() -> (MemoryStore, RecordingReceiver, Notifier) {
 
 /// Returns the notifier of another process on the same store.
 pub(crate) fn notifier(store: &MemoryStore, receivers: &[&RecordingReceiver]) -> Notifier {
-    let receivers = receivers.iter().map(|&receiver| Box::new(receiver.clone()) as _);
+    let receivers = receivers
+        .iter()
+        .map(|&receiver| Box::new(receiver.clone()) as _);
     let settings = NotifierSettings::default();
     Notifier::new(Arc::new(store.clone()), receivers.collect(), settings)
 }

@@ -20,8 +20,8 @@ pub enum ImageContent {
 }
 
 impl ImageContent {
-    /// Returns the names of its folders where no labels name others: of a bundle first the one with the manifests, then the one
-    /// with the metadata. The empty name is all of a source.
+    /// Returns the names of its folders where no labels name others: of a bundle first the one with
+    /// the manifests, then the one with the metadata. The empty name is all of a source.
     pub const fn folders(self) -> &'static [&'static str] {
         match self {
             Self::Catalog => &[""],
@@ -60,7 +60,10 @@ pub fn content_root(
     limits: &ImageLimits,
 ) -> Result<Root, ImageError> {
     let config: ImageConfig = parse_document("config", digest, body)?;
-    let labels = config.config.and_then(|config| config.labels).unwrap_or_default();
+    let labels = config
+        .config
+        .and_then(|config| config.labels)
+        .unwrap_or_default();
     let mut folders = Vec::new();
     for folder in content.folders() {
         let name = folder_label(folder);
@@ -89,14 +92,20 @@ mod tests {
     use super::*;
 
     fn root_of(content: ImageContent, body: &str) -> String {
-        let root = content_root(content, &Digest::of(b""), body.as_bytes(), &ImageLimits::default());
+        let root = content_root(
+            content,
+            &Digest::of(b""),
+            body.as_bytes(),
+            &ImageLimits::default(),
+        );
         root.map_or_else(
             |error| error.to_string(),
             |root| format!("{:?}", (root.path(), root.folders())),
         )
     }
 
-    /// Labels of an image, as `NAME=VALUE`, and the root with the folders that are read, or a part of the error.
+    /// Labels of an image, as `NAME=VALUE`, and the root with the folders that are read, or a part
+    /// of the error.
     const CATALOGS: &str = r#"
 catalog=/configs => ("configs", [""])
 catalog=/a//b/../c/ => ("a/c", [""])
@@ -126,17 +135,26 @@ other=x => it is no bundle
 
     #[test]
     fn root_follows_from_labels() {
-        for (content, table) in [(ImageContent::Catalog, CATALOGS), (ImageContent::Bundle, BUNDLES)] {
+        for (content, table) in [
+            (ImageContent::Catalog, CATALOGS),
+            (ImageContent::Bundle, BUNDLES),
+        ] {
             for row in table.trim().lines() {
                 let (labels, expected) = row.split_once(" => ").unwrap();
-                let labels = labels.split(' ').map(|label| label.split_once('=').unwrap());
+                let labels = labels
+                    .split(' ')
+                    .map(|label| label.split_once('=').unwrap());
                 let name = |name: &str| match name {
                     "catalog" => LABEL.to_owned(),
                     "database" => DATABASE.to_owned(),
                     other => folder_label(other),
                 };
-                let labels: serde_json::Value = labels.map(|(label, value)| (name(label), value)).collect();
-                let root = root_of(content, &serde_json::json!({"config": {"Labels": labels}}).to_string());
+                let labels: serde_json::Value =
+                    labels.map(|(label, value)| (name(label), value)).collect();
+                let root = root_of(
+                    content,
+                    &serde_json::json!({"config": {"Labels": labels}}).to_string(),
+                );
                 assert!(root.contains(expected), "{row}: {root}");
             }
         }

@@ -25,7 +25,8 @@ pub enum ImageError {
         /// The underlying error, which the chain prints after this one.
         source: DigestError,
     },
-    /// A document of another kind or version than an image manifest or an index, or one that describes a blob in an impossible way.
+    /// A document of another kind or version than an image manifest or an index, or one that
+    /// describes a blob in an impossible way.
     #[error("manifest {digest} {problem}")]
     Manifest {
         /// Digest of the manifest or index that has the problem.
@@ -47,7 +48,9 @@ pub enum ImageError {
     #[error("index {0} is nested too deeply")]
     Nested(Digest),
     /// No label with the FBC root.
-    #[error("the image has no label operators.operatorframework.io.index.configs.v1: it is not a file-based catalog")]
+    #[error(
+        "the image has no label operators.operatorframework.io.index.configs.v1: it is not a file-based catalog"
+    )]
     NoLabel,
     /// No label with a folder of a bundle. Holds the label and the kind of image.
     #[error("the image has no label {0}: it is {1}")]

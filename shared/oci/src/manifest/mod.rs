@@ -88,25 +88,32 @@ struct ManifestOutline {
     fs_layers: Option<serde::de::IgnoredAny>,
 }
 
-/// Parses the manifest or index `digest`. The media type may be missing, because umoci leaves it out.
+/// Parses the manifest or index `digest`. The media type may be missing, because umoci leaves it
+/// out.
 ///
 /// # Errors
 /// Other documents, and manifests that are malformed or exceed a limit.
-pub fn parse_manifest(digest: &Digest, body: &[u8], limits: &ImageLimits) -> Result<ImageDocument, ImageError> {
+pub fn parse_manifest(
+    digest: &Digest,
+    body: &[u8],
+    limits: &ImageLimits,
+) -> Result<ImageDocument, ImageError> {
     let outline: ManifestOutline = parse_document("manifest", digest, body)?;
     let refused = |problem: String| Err(ImageError::of_manifest(digest, problem));
     if outline.schema_version == Some(1) || outline.fs_layers.is_some() {
         let problem = "is a Docker schema 1 manifest, which is not supported: push the image again with a current tool";
         return refused(problem.to_owned());
     }
-    // Another version may give its fields another meaning. A missing one is accepted, as container engines accept it.
+    // Another version may give its fields another meaning. A missing one is accepted, as container
+    // engines accept it.
     if let Some(version) = outline.schema_version.filter(|version| *version != 2) {
         return refused(format!(
             "has the schema version {version}, which is not supported: only 2 is"
         ));
     }
     if outline.is_ambiguous() {
-        let problem = "is an image manifest and an index at once: readers could disagree about its content";
+        let problem =
+            "is an image manifest and an index at once: readers could disagree about its content";
         return refused(problem.to_owned());
     }
     match (outline.manifests.is_some(), outline.layers.is_some()) {
@@ -120,10 +127,15 @@ pub fn parse_manifest(digest: &Digest, body: &[u8], limits: &ImageLimits) -> Res
 }
 
 impl ManifestOutline {
-    /// Returns true if one reader could take the document for an index and another one for an image, by its fields or by
-    /// its media type (CVE-2021-41190): then what was signed or scanned need not be what is read.
+    /// Returns true if one reader could take the document for an index and another one for an
+    /// image, by its fields or by its media type (CVE-2021-41190): then what was signed or scanned
+    /// need not be what is read.
     fn is_ambiguous(&self) -> bool {
-        let says = |types: [&str; 2]| self.media_type.as_deref().is_some_and(|own| types.contains(&own));
+        let says = |types: [&str; 2]| {
+            self.media_type
+                .as_deref()
+                .is_some_and(|own| types.contains(&own))
+        };
         let is_image = self.layers.is_some() || self.config.is_some() || says(IMAGE_TYPES);
         let is_index = self.manifests.is_some() || says(INDEX_TYPES);
         is_image && is_index
@@ -146,7 +158,8 @@ impl ImageDescriptor {
         Err(ImageError::of_manifest(holder, problem))
     }
 
-    /// Returns the digest and size that the entry declares. `holder` names its manifest or index in errors.
+    /// Returns the digest and size that the entry declares. `holder` names its manifest or index in
+    /// errors.
     ///
     /// # Errors
     /// A malformed digest, and a negative size.
@@ -166,7 +179,8 @@ impl ImageDescriptor {
 }
 
 impl ImageIndex {
-    /// Returns the digest of the image with this tag in an image layout, or of its only image. `digest` is that of the index.
+    /// Returns the digest of the image with this tag in an image layout, or of its only image.
+    /// `digest` is that of the index.
     ///
     /// # Errors
     /// [`ImageError::NoTag`] for none or several, and a malformed entry.
@@ -176,7 +190,8 @@ impl ImageIndex {
         if let [entry] = fitting.as_slice() {
             return Ok(entry.blob_of(digest, is_manifest)?.digest);
         }
-        let name = |entry: &ImageDescriptor| entry.annotation(REF_NAME).unwrap_or("(no tag)").to_owned();
+        let name =
+            |entry: &ImageDescriptor| entry.annotation(REF_NAME).unwrap_or("(no tag)").to_owned();
         let without = || "without a tag that is the only one".to_owned();
         Err(ImageError::NoTag {
             wanted: tag.map_or_else(without, |tag| format!("tagged {tag}")),
@@ -195,9 +210,13 @@ fn listed(entries: impl Iterator<Item = String>, none: &str) -> String {
     }
 }
 
-/// Returns the problem of an artifact, such as a helm chart or a signature. `kind` is its artifact type or config media type.
+/// Returns the problem of an artifact, such as a helm chart or a signature. `kind` is its artifact
+/// type or config media type.
 fn not_an_image(kind: &str) -> String {
-    format!("is not a container image but an artifact ({})", shown(kind.as_bytes()))
+    format!(
+        "is not a container image but an artifact ({})",
+        shown(kind.as_bytes())
+    )
 }
 
 fn image(
@@ -208,15 +227,23 @@ fn image(
 ) -> Result<ImageManifest, ImageError> {
     let manifest: WrittenManifest = parse_document("manifest", digest, body)?;
     if !is_image_config(&manifest.config.media_type) {
-        let kind = outline.artifact_type.as_ref().unwrap_or(&manifest.config.media_type);
+        let kind = outline
+            .artifact_type
+            .as_ref()
+            .unwrap_or(&manifest.config.media_type);
         return Err(ImageError::of_manifest(digest, not_an_image(kind)));
     }
     let place = || format!("manifest {digest}");
     NamedLimit::new("layers", limits.layers).check(manifest.layers.len() as u64, place)?;
     let config = manifest.config.blob(digest)?;
-    let layers = manifest.layers.iter().map(|layer| layer.blob_of(digest, is_layer));
+    let layers = manifest
+        .layers
+        .iter()
+        .map(|layer| layer.blob_of(digest, is_layer));
     let layers: Vec<BlobRef> = layers.collect::<Result<_, _>>()?;
-    let total = layers.iter().fold(0u64, |sum, layer| sum.saturating_add(layer.size));
+    let total = layers
+        .iter()
+        .fold(0u64, |sum, layer| sum.saturating_add(layer.size));
     NamedLimit::new("compressedBytes", limits.compressed_bytes).check(total, place)?;
     Ok(ImageManifest { config, layers })
 }
@@ -231,8 +258,8 @@ fn is_image_config(media_type: &str) -> bool {
         || media_type.starts_with("application/vnd.oci.image.config.")
 }
 
-/// Returns true for tar archives. The compression in the type does not matter, because the bytes decide about it. Foreign
-/// layers are included: they are read if the registry has them.
+/// Returns true for tar archives. The compression in the type does not matter, because the bytes
+/// decide about it. Foreign layers are included: they are read if the registry has them.
 fn is_layer(media_type: &str) -> bool {
     let Some((kind, packed)) = media_type.rsplit_once(".tar") else {
         return media_type.is_empty();
@@ -266,7 +293,11 @@ mod tests {
 
     fn read(body: &serde_json::Value) -> Result<ImageDocument, ImageError> {
         let body = body.to_string();
-        parse_manifest(&Digest::of(body.as_bytes()), body.as_bytes(), &ImageLimits::default())
+        parse_manifest(
+            &Digest::of(body.as_bytes()),
+            body.as_bytes(),
+            &ImageLimits::default(),
+        )
     }
 
     fn manifest(config: &str, layer: &str, size: i64) -> serde_json::Value {
@@ -285,13 +316,23 @@ mod tests {
     #[test]
     fn parse_accepts_documents_without_media_type_or_schema_version() {
         let mut without_version = manifest(OCI, TAR, 1);
-        without_version.as_object_mut().unwrap().remove("schemaVersion");
-        let mut of_docker = manifest(DOCKER, "application/vnd.docker.image.rootfs.diff.tar.gzip", 1);
+        without_version
+            .as_object_mut()
+            .unwrap()
+            .remove("schemaVersion");
+        let mut of_docker = manifest(
+            DOCKER,
+            "application/vnd.docker.image.rootfs.diff.tar.gzip",
+            1,
+        );
         of_docker["mediaType"] = IMAGE_TYPES[1].into();
         for image in [manifest(OCI, TAR, 1), of_docker, without_version] {
             assert!(matches!(read(&image), Ok(ImageDocument::Image(_))));
         }
-        for index in [json!({"schemaVersion": 2, "manifests": []}), json!({"manifests": []})] {
+        for index in [
+            json!({"schemaVersion": 2, "manifests": []}),
+            json!({"manifests": []}),
+        ] {
             assert!(matches!(read(&index), Ok(ImageDocument::Index(_))));
         }
     }
@@ -307,12 +348,30 @@ mod tests {
             (manifest(OCI, &format!("{TAR}+encrypted"), 1), "encrypted"),
             (manifest(OCI, TAR, -1), "negative"),
             (json!({"schemaVersion": 2}), "neither"),
-            (json!({"schemaVersion": 2, "layers": [], "manifests": []}), "at once"),
-            (json!({"schemaVersion": 2, "config": {}, "manifests": []}), "at once"),
-            (json!({"mediaType": media_type::INDEX, "layers": []}), "at once"),
-            (json!({"mediaType": media_type::MANIFEST, "manifests": []}), "at once"),
-            (json!({"schemaVersion": 3, "manifests": []}), "schema version 3"),
-            (json!({"schemaVersion": 0, "layers": []}), "schema version 0"),
+            (
+                json!({"schemaVersion": 2, "layers": [], "manifests": []}),
+                "at once",
+            ),
+            (
+                json!({"schemaVersion": 2, "config": {}, "manifests": []}),
+                "at once",
+            ),
+            (
+                json!({"mediaType": media_type::INDEX, "layers": []}),
+                "at once",
+            ),
+            (
+                json!({"mediaType": media_type::MANIFEST, "manifests": []}),
+                "at once",
+            ),
+            (
+                json!({"schemaVersion": 3, "manifests": []}),
+                "schema version 3",
+            ),
+            (
+                json!({"schemaVersion": 0, "layers": []}),
+                "schema version 0",
+            ),
             (json!({"schemaVersion": 2, "layers": 1}), "cannot be parsed"),
         ] {
             let error = read(&body).unwrap_err().to_string();

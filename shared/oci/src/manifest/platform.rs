@@ -22,7 +22,8 @@ pub struct TargetPlatform {
 /// Variants of CPUs that containers/image knows, from the most capable to the most compatible one.
 const VARIANTS: [(&str, &[&str]); 2] = [("arm", &["v8", "v7", "v6", "v5"]), ("arm64", &["v8"])];
 
-/// Annotation of an image whose layers are compressed with zstd, while another one has the same content with gzip.
+/// Annotation of an image whose layers are compressed with zstd, while another one has the same
+/// content with gzip.
 const ZSTD: &str = "io.github.containers.compression.zstd";
 
 impl Default for TargetPlatform {
@@ -38,12 +39,17 @@ impl Default for TargetPlatform {
 impl fmt::Display for TargetPlatform {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let slash = if self.variant.is_empty() { "" } else { "/" };
-        write!(f, "{}/{}{slash}{}", self.os, self.architecture, self.variant)
+        write!(
+            f,
+            "{}/{}{slash}{}",
+            self.os, self.architecture, self.variant
+        )
     }
 }
 
 impl TargetPlatform {
-    /// Returns the variants that fit, the best one first: all of the CPU if none is wanted, else those that it can run.
+    /// Returns the variants that fit, the best one first: all of the CPU if none is wanted, else
+    /// those that it can run.
     fn variants(&self) -> Vec<&str> {
         let is_of_cpu = |(architecture, _): &&(&str, _)| *architecture == self.architecture;
         let of_cpu = VARIANTS.iter().find(is_of_cpu);
@@ -52,24 +58,40 @@ impl TargetPlatform {
         if wanted.is_empty() {
             return [&[""], known].concat();
         }
-        let fitting = known.iter().position(|known| *known == wanted).map(|at| &known[at..]);
+        let fitting = known
+            .iter()
+            .position(|known| *known == wanted)
+            .map(|at| &known[at..]);
         [fitting.unwrap_or(&[wanted]), &[""]].concat()
     }
 }
 
-/// Returns the digest and the size of the image for `wanted`, as containers/image chooses it. An index with one image gives that
-/// image, whatever its platform: a catalog is only data, and many are built for one platform.
+/// Returns the digest and the size of the image for `wanted`, as containers/image chooses it. An
+/// index with one image gives that image, whatever its platform: a catalog is only data, and many
+/// are built for one platform.
 ///
 /// # Errors
 /// An index of other platforms, and a malformed entry.
-pub fn choose_platform(index: &ImageIndex, digest: &Digest, wanted: &TargetPlatform) -> Result<BlobRef, ImageError> {
-    let images: Vec<_> = index.manifests.iter().filter(|entry| is_image(entry)).collect();
+pub fn choose_platform(
+    index: &ImageIndex,
+    digest: &Digest,
+    wanted: &TargetPlatform,
+) -> Result<BlobRef, ImageError> {
+    let images: Vec<_> = index
+        .manifests
+        .iter()
+        .filter(|entry| is_image(entry))
+        .collect();
     let variants = wanted.variants();
     // An image without a platform comes after all that have a fitting one.
     let rank = |entry: &ImageDescriptor| match &entry.platform {
         None => Some(variants.len()),
-        Some(found) if (&found.os, &found.architecture) != (&wanted.os, &wanted.architecture) => None,
-        Some(found) => variants.iter().position(|variant| *variant == found.variant),
+        Some(found) if (&found.os, &found.architecture) != (&wanted.os, &wanted.architecture) => {
+            None
+        }
+        Some(found) => variants
+            .iter()
+            .position(|variant| *variant == found.variant),
     };
     let ranked = images.iter().filter(|entry| rank(entry).is_some());
     let fitting = ranked.min_by_key(|entry| (rank(entry), entry.annotation(ZSTD) != Some("true")));
@@ -83,7 +105,8 @@ pub fn choose_platform(index: &ImageIndex, digest: &Digest, wanted: &TargetPlatf
     chosen.blob_of(digest, is_manifest)
 }
 
-/// Returns false for the attestations that build tools add to an index as manifests of an unknown platform.
+/// Returns false for the attestations that build tools add to an index as manifests of an unknown
+/// platform.
 fn is_image(entry: &ImageDescriptor) -> bool {
     entry.artifact_type.is_none()
         && entry.annotation("vnd.docker.reference.type").is_none()
@@ -109,7 +132,8 @@ mod tests {
     }
 
     fn choose(entries: &[Value], wanted: &str) -> Result<BlobRef, String> {
-        let index = serde_json::from_value(json!({"schemaVersion": 2, "manifests": entries})).unwrap();
+        let index =
+            serde_json::from_value(json!({"schemaVersion": 2, "manifests": entries})).unwrap();
         let wanted = serde_json::from_value(platform(wanted)).unwrap();
         choose_platform(&index, &Digest::of(b"index"), &wanted).map_err(|error| error.to_string())
     }
@@ -130,12 +154,16 @@ mod tests {
             (media_type::LAYER, 5, &layer),
         ] {
             let error = chosen(media_type, size).unwrap_err();
-            assert!(error.contains(says) && error.contains(digest.as_str()), "{error}");
+            assert!(
+                error.contains(says) && error.contains(digest.as_str()),
+                "{error}"
+            );
         }
     }
 
-    /// Wanted platform, those of an index, and the position of the one that is chosen, or the end of the error. The rows are facts about
-    /// containers/image (`internal/pkg/platform`, `internal/manifest`).
+    /// Wanted platform, those of an index, and the position of the one that is chosen, or the end
+    /// of the error. The rows are facts about containers/image (`internal/pkg/platform`,
+    /// `internal/manifest`).
     const CHOICES: &str = "\
 linux/amd64 / linux/amd64/v3 linux/amd64 => 1
 linux/amd64 / linux/amd64/v2 linux/amd64/v3 => it has linux/amd64/v2, linux/amd64/v3

@@ -1,5 +1,5 @@
-//! Decompression of layers. The first bytes decide about the format, because media types are often wrong; containerd
-//! does the same.
+//! Decompression of layers. The first bytes decide about the format, because media types are often
+//! wrong; containerd does the same.
 
 use std::io::{self, BufRead, Cursor, Read};
 
@@ -32,7 +32,9 @@ pub fn decompress<'a>(raw: &'a mut impl BufRead) -> Result<Box<dyn Read + 'a>, L
         Ok(Box::new(MultiGzDecoder::new(raw)))
     } else if start.starts_with(ZSTD) || start.get(1..4) == Some(ZSTD_SKIPPABLE) {
         let mut decoder = zstd::Decoder::with_buffer(raw).map_err(LayerError::Format)?;
-        decoder.window_log_max(MAX_WINDOW_LOG).map_err(LayerError::Format)?;
+        decoder
+            .window_log_max(MAX_WINDOW_LOG)
+            .map_err(LayerError::Format)?;
         Ok(Box::new(decoder))
     } else if start.starts_with(XZ) {
         Err(LayerError::Compression("xz"))
@@ -43,7 +45,8 @@ pub fn decompress<'a>(raw: &'a mut impl BufRead) -> Result<Box<dyn Read + 'a>, L
     }
 }
 
-/// Counts the bytes that a decompressor returns. An exceeded limit ends the stream with the limit as the error.
+/// Counts the bytes that a decompressor returns. An exceeded limit ends the stream with the limit
+/// as the error.
 pub(crate) struct MeteredReader<'a, R> {
     pub(crate) inner: R,
     pub(crate) scan: &'a LayerScan,
@@ -90,7 +93,10 @@ mod tests {
             let mut out = String::new();
             // A buffer of one byte stands for the shortest chunks of a network.
             let mut raw = io::BufReader::with_capacity(1, stream.as_slice());
-            decompress(&mut raw).unwrap().read_to_string(&mut out).unwrap();
+            decompress(&mut raw)
+                .unwrap()
+                .read_to_string(&mut out)
+                .unwrap();
             assert_eq!(out, "hello world");
         }
     }

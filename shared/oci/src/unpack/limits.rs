@@ -11,37 +11,46 @@ use crate::{Digest, shown};
 /// The largest real catalogs have 200 MB of FBC on a base image, far below all defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageLimits {
-    /// Bytes of a manifest, an index, a token answer or a list of branches. Default: 4 MiB, as registries limit them.
+    /// Bytes of a manifest, an index, a token answer or a list of branches. Default: 4 MiB, as
+    /// registries limit them.
     pub manifest_bytes: u64,
     /// Bytes of an image config. Default: 8 MiB; the largest have 100 KiB of history and labels.
     pub config_bytes: u64,
     /// Layers of one image. Default: 256; builders stop at 127.
     pub layers: u64,
-    /// Compressed bytes of all layers, as declared, or of an archive or pack. Default: 8 GiB; index images have hundreds of megabytes.
+    /// Compressed bytes of all layers, as declared, or of an archive or pack. Default: 8 GiB; index
+    /// images have hundreds of megabytes.
     pub compressed_bytes: u64,
     /// Decompressed bytes of all layers. Default: 32 GiB.
     pub decompressed_bytes: u64,
-    /// Decompressed bytes of a layer for each compressed byte. Default: 200; FBC packs 12 times with gzip and at most 27
-    /// times with zstd, bombs 1,000 times or more.
+    /// Decompressed bytes of a layer for each compressed byte. Default: 200; FBC packs 12 times
+    /// with gzip and at most 27 times with zstd, bombs 1,000 times or more.
     pub ratio: u64,
-    /// Decompressed bytes of a layer that are exempt from the ratio, so that a few blocks of zeros are no bomb. Default:
-    /// 64 MiB.
+    /// Decompressed bytes of a layer that are exempt from the ratio, so that a few blocks of zeros
+    /// are no bomb. Default: 64 MiB.
     pub ratio_floor_bytes: u64,
-    /// Tar entries of all layers, or names in a commit. Default: 1 million; a base image has about 10,000.
+    /// Tar entries of all layers, or names in a commit. Default: 1 million; a base image has about
+    /// 10,000.
     pub entries: u64,
-    /// Bytes of a path, a link target or the label that names the FBC root. Default: 4096, as Linux's `PATH_MAX`.
+    /// Bytes of a path, a link target or the label that names the FBC root. Default: 4096, as
+    /// Linux's `PATH_MAX`.
     pub path_bytes: u64,
-    /// Bytes of the headers before one tar entry (long names, PAX records), held in memory. Default: 1 MiB, as Go's reader.
+    /// Bytes of the headers before one tar entry (long names, PAX records), held in memory.
+    /// Default: 1 MiB, as Go's reader.
     pub header_bytes: u64,
-    /// Signatures of one image and the manifests and pages that list them. Default: 64, far above what key rotation leaves.
+    /// Signatures of one image and the manifests and pages that list them. Default: 64, far above
+    /// what key rotation leaves.
     pub signatures: u64,
     /// Bytes of one signature with its payload. Default: 4 MiB, as other tools allow.
     pub signature_bytes: u64,
-    /// Bytes of one file below the FBC root. Default: 4 GiB; files are streamed, so memory does not limit them.
+    /// Bytes of one file below the FBC root. Default: 4 GiB; files are streamed, so memory does not
+    /// limit them.
     pub file_bytes: u64,
-    /// Bytes of all paths and link targets below the FBC root, held in memory. Default: 64 MiB; 10,000 files take 1 MiB.
+    /// Bytes of all paths and link targets below the FBC root, held in memory. Default: 64 MiB;
+    /// 10,000 files take 1 MiB.
     pub tree_bytes: u64,
-    /// Folders and links that are visited when all links are followed. Default: 1 million; catalogs have no links.
+    /// Folders and links that are visited when all links are followed. Default: 1 million; catalogs
+    /// have no links.
     pub link_steps: u64,
 }
 
@@ -175,7 +184,11 @@ impl UnpackBudget {
     ///
     /// # Errors
     /// More than `pathBytes`.
-    pub fn check_path(&self, path: &[u8], holder: impl Fn() -> String) -> Result<(), LimitExceeded> {
+    pub fn check_path(
+        &self,
+        path: &[u8],
+        holder: impl Fn() -> String,
+    ) -> Result<(), LimitExceeded> {
         let place = || format!("path {} of {}", shown(path), holder());
         NamedLimit::new("pathBytes", self.limits.path_bytes).check(path.len() as u64, place)
     }
@@ -198,5 +211,7 @@ impl UnpackBudget {
 
 fn add(counter: &AtomicU64, count: u64) -> u64 {
     // Relaxed: layers only add, and no other memory depends on the order.
-    counter.fetch_add(count, Ordering::Relaxed).saturating_add(count)
+    counter
+        .fetch_add(count, Ordering::Relaxed)
+        .saturating_add(count)
 }

@@ -21,7 +21,8 @@
 //! | a truncated stream, a single block of zeros | refused, except for the last padding and the end blocks, which some tools omit |
 //! | bombs, too many layers or entries, long paths, endless headers | [`ImageLimits`] |
 //!
-//! `tar::tests::differential` compares the reader with Go's. `shared/publish/tests/it/hostile` tests each class through a whole poll.
+//! `tar::tests::differential` compares the reader with Go's. `shared/publish/tests/it/hostile`
+//! tests each class through a whole poll.
 
 mod decompress;
 mod error;

@@ -9,8 +9,8 @@ use super::overlay::{NodeKind, Touch};
 use super::tar::{TarEntry, TarError, TarReader};
 use super::{decompress::MeteredReader, state::LayerEntry};
 use crate::{
-    BlobRef, Depth, FileSink, LayerError, LimitExceeded, NamedLimit, OverlayState, Root, UnpackBudget, UnpackError,
-    clean_path, decompress, shown,
+    BlobRef, Depth, FileSink, LayerError, LimitExceeded, NamedLimit, OverlayState, Root,
+    UnpackBudget, UnpackError, clean_path, decompress, shown,
 };
 
 /// The entries of a layer, decompressed and counted.
@@ -29,8 +29,9 @@ pub struct LayerScan {
 }
 
 impl LayerScan {
-    /// Reads the layer from `raw`. At the first entry that matters, waits for the upper layers by calling `take_state`,
-    /// once, which returns `None` if they have failed. Returns the state, or `None` if no entry mattered.
+    /// Reads the layer from `raw`. At the first entry that matters, waits for the upper layers by
+    /// calling `take_state`, once, which returns `None` if they have failed. Returns the state, or
+    /// `None` if no entry mattered.
     ///
     /// # Errors
     /// Broken or hostile layers, exceeded limits and errors of the sink.
@@ -47,7 +48,8 @@ impl LayerScan {
             };
             let state = match &mut state {
                 Some(state) => state,
-                // Only now: waiting for the upper layers any earlier would keep base layers from being scanned meanwhile.
+                // Only now: waiting for the upper layers any earlier would keep base layers from
+                // being scanned meanwhile.
                 none => none.insert(take_state().ok_or(UnpackError::Abandoned)?),
             };
             let layer_entry = LayerEntry {
@@ -57,8 +59,9 @@ impl LayerScan {
             };
             state.apply(self, touch, layer_entry)?;
         }
-        // A layer is not read on to the end of the compression, as catalogd does not: only a bomb or a wrong checksum of gzip could
-        // follow, and its digest covers those bytes. An archive has no digest but that of its bytes.
+        // A layer is not read on to the end of the compression, as catalogd does not: only a bomb
+        // or a wrong checksum of gzip could follow, and its digest covers those bytes. An archive
+        // has no digest but that of its bytes.
         if self.root.is_plain {
             let read = archive.read_trailer();
             read.map_err(|error| self.broken(error, LayerError::Format))?;
@@ -66,8 +69,8 @@ impl LayerScan {
         Ok(state)
     }
 
-    /// Returns the name of the one folder that holds all entries, or `None` if there is more than that at the top. Reads all
-    /// headers.
+    /// Returns the name of the one folder that holds all entries, or `None` if there is more than
+    /// that at the top. Reads all headers.
     ///
     /// # Errors
     /// Broken or hostile archives and exceeded limits.
@@ -122,7 +125,11 @@ impl LayerScan {
     }
 
     /// Reports a stream that failed, or the limit that ended it.
-    pub(crate) fn broken(&self, error: io::Error, source: impl FnOnce(io::Error) -> LayerError) -> UnpackError {
+    pub(crate) fn broken(
+        &self,
+        error: io::Error,
+        source: impl FnOnce(io::Error) -> LayerError,
+    ) -> UnpackError {
         match error.downcast::<LimitExceeded>() {
             Ok(limit) => UnpackError::Limit(limit),
             Err(error) => self.error(source(error)),
@@ -163,7 +170,9 @@ impl LayerScan {
         let name = String::from_utf8_lossy(path);
         match self.root.touch(&name, is_dir) {
             // Only here: base images have such names elsewhere, and they do not matter there.
-            Some(_) if matches!(name, Cow::Owned(_)) => Err(self.error(LayerError::NotUtf8(shown(path)))),
+            Some(_) if matches!(name, Cow::Owned(_)) => {
+                Err(self.error(LayerError::NotUtf8(shown(path))))
+            }
             Some(_) if name.contains(model::text::is_unprintable) => {
                 Err(self.error(LayerError::Unprintable(shown(path))))
             }
@@ -180,7 +189,8 @@ impl LayerScan {
         };
         Ok(match entry.kind {
             EntryType::Directory => NodeKind::Dir,
-            // Not type 7, which POSIX lets readers take for a file: containerd refuses an image with it.
+            // Not type 7, which POSIX lets readers take for a file: containerd refuses an image
+            // with it.
             EntryType::Regular => NodeKind::File,
             EntryType::Symlink => NodeKind::Symlink(link()?),
             EntryType::Link => NodeKind::HardLink(link()?),

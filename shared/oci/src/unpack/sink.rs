@@ -6,8 +6,8 @@ use crate::{LinkError, UnpackError, shown};
 
 /// Takes each file of a catalog exactly once.
 ///
-/// All calls come from blocking threads, one at a time, in any order of the files. Paths are relative to the FBC root and
-/// separated by `/`.
+/// All calls come from blocking threads, one at a time, in any order of the files. Paths are
+/// relative to the FBC root and separated by `/`.
 pub trait FileSink: Send {
     /// Takes one file of `size` bytes. The content need not be read to its end.
     ///
@@ -15,20 +15,22 @@ pub trait FileSink: Send {
     /// Any error ends the reading of the image.
     fn file(&mut self, path: &str, size: u64, content: &mut dyn Read) -> io::Result<()>;
 
-    /// Takes a hard link or symlink `path` to the file `target` inside the root. Called after all files.
+    /// Takes a hard link or symlink `path` to the file `target` inside the root. Called after all
+    /// files.
     ///
     /// # Errors
     /// Any error ends the reading of the image.
     fn link(&mut self, path: &str, target: &str) -> io::Result<()>;
 
-    /// Returns true if a broken link may be skipped, as `.indexignore` can allow. Called after all files, only for links
-    /// that cannot be resolved.
+    /// Returns true if a broken link may be skipped, as `.indexignore` can allow. Called after all
+    /// files, only for links that cannot be resolved.
     fn excludes(&self, _path: &str) -> bool {
         false
     }
 }
 
-/// Passes a file of exactly `size` bytes to `sink`. `broken` reports a content that fails or ends early.
+/// Passes a file of exactly `size` bytes to `sink`. `broken` reports a content that fails or ends
+/// early.
 ///
 /// # Errors
 /// That of the content, else that of the sink.
@@ -56,7 +58,11 @@ pub fn pass_file<E: From<UnpackError>>(
 ///
 /// # Errors
 /// A broken link, and the error of the sink.
-pub fn pass_link(sink: &mut impl FileSink, path: &str, target: Result<String, LinkError>) -> Result<(), UnpackError> {
+pub fn pass_link(
+    sink: &mut impl FileSink,
+    path: &str,
+    target: Result<String, LinkError>,
+) -> Result<(), UnpackError> {
     match target {
         Ok(target) => sink.link(path, &target).map_err(UnpackError::Sink),
         Err(_) if sink.excludes(path) => Ok(()),
@@ -67,7 +73,8 @@ pub fn pass_link(sink: &mut impl FileSink, path: &str, target: Result<String, Li
     }
 }
 
-/// Reads a file's content for a sink, and keeps the content's own error apart from the sink's errors.
+/// Reads a file's content for a sink, and keeps the content's own error apart from the sink's
+/// errors.
 ///
 /// A content that ends early is an error too. Half a file must not pass for a whole one.
 struct ContentReader<'a> {

@@ -3,9 +3,13 @@
 use std::io::Read;
 
 use super::overlay::{LinkResolver, NodeKind, Overlay, Touch};
-use crate::{Depth, FileSink, ImageLimits, LayerError, LayerScan, Root, UnpackError, pass_file, pass_link, shown};
+use crate::{
+    Depth, FileSink, ImageLimits, LayerError, LayerScan, Root, UnpackError, pass_file, pass_link,
+    shown,
+};
 
-/// The files found so far and the sink that takes them. Exactly one layer at a time holds it, from the top down.
+/// The files found so far and the sink that takes them. Exactly one layer at a time holds it, from
+/// the top down.
 pub struct OverlayState<S> {
     overlay: Overlay,
     sink: S,
@@ -27,11 +31,18 @@ impl<S: FileSink> OverlayState<S> {
         }
     }
 
-    /// Checks that the FBC root is a directory. The root of a whole image or archive needs no entry.
+    /// Checks that the FBC root is a directory. The root of a whole image or archive needs no
+    /// entry.
     ///
     /// # Errors
-    /// `missing` for a root without an entry and `other` for one that is no directory, with its path for logs.
-    pub fn check_root<E>(&self, root: &Root, missing: fn(String) -> E, other: fn(String) -> E) -> Result<(), E> {
+    /// `missing` for a root without an entry and `other` for one that is no directory, with its
+    /// path for logs.
+    pub fn check_root<E>(
+        &self,
+        root: &Root,
+        missing: fn(String) -> E,
+        other: fn(String) -> E,
+    ) -> Result<(), E> {
         let error = match self.overlay.inside {
             None if self.overlay.is_replaced => other,
             None if !root.parts.is_empty() => missing,
@@ -46,23 +57,39 @@ impl<S: FileSink> OverlayState<S> {
     }
 
     /// Applies one entry of the layer that holds the state.
-    pub(crate) fn apply(&mut self, scan: &LayerScan, touch: Touch, entry: LayerEntry<'_>) -> Result<(), UnpackError> {
+    pub(crate) fn apply(
+        &mut self,
+        scan: &LayerScan,
+        touch: Touch,
+        entry: LayerEntry<'_>,
+    ) -> Result<(), UnpackError> {
         let depth = scan.depth;
         let twice = |_| scan.error(LayerError::Duplicate(format!("/{}", scan.root.path())));
         match touch {
             Touch::Closes => self.overlay.close(depth),
-            Touch::Root if entry.kind == NodeKind::Dir => self.overlay.claim_root(depth).map_err(twice)?,
+            Touch::Root if entry.kind == NodeKind::Dir => {
+                self.overlay.claim_root(depth).map_err(twice)?
+            }
             Touch::Root => self.overlay.block(depth, true).map_err(twice)?,
             Touch::Blocks => self.overlay.block(depth, false).map_err(twice)?,
             Touch::Whiteout(path) => self.overlay.whiteout(depth, path),
             Touch::Opaque(path) => self.overlay.opaque(depth, path),
-            Touch::Malformed(path) => return Err(scan.error(LayerError::Whiteout(shown(path.as_bytes())))),
+            Touch::Malformed(path) => {
+                return Err(scan.error(LayerError::Whiteout(shown(path.as_bytes()))));
+            }
             Touch::Entry(path) => self.add(scan, &path, entry)?,
         }
-        Ok(scan.budget.check_tree(self.overlay.held, &scan.layer.digest)?)
+        Ok(scan
+            .budget
+            .check_tree(self.overlay.held, &scan.layer.digest)?)
     }
 
-    fn add(&mut self, scan: &LayerScan, path: &str, entry: LayerEntry<'_>) -> Result<(), UnpackError> {
+    fn add(
+        &mut self,
+        scan: &LayerScan,
+        path: &str,
+        entry: LayerEntry<'_>,
+    ) -> Result<(), UnpackError> {
         let twice = |_| scan.error(LayerError::Duplicate(shown(path.as_bytes())));
         let is_visible = self.overlay.claim(scan.depth, path, entry.kind.clone());
         let is_visible = is_visible.map_err(twice)?;
@@ -82,10 +109,12 @@ impl<S: FileSink> OverlayState<S> {
         }
     }
 
-    /// Resolves the links and returns the sink. Only after the last layer is it known where a link leads.
+    /// Resolves the links and returns the sink. Only after the last layer is it known where a link
+    /// leads.
     ///
     /// # Errors
-    /// Links that lead to no file and that the sink does not exclude, and more than `linkSteps` of work.
+    /// Links that lead to no file and that the sink does not exclude, and more than `linkSteps` of
+    /// work.
     pub fn finish(self, root: &Root, limits: &ImageLimits) -> Result<S, UnpackError> {
         let Self { overlay, mut sink } = self;
         for (path, target) in LinkResolver::new(&overlay, root).resolve(limits.link_steps)? {

@@ -53,11 +53,15 @@ pub(crate) fn families() -> Vec<Family> {
     ];
     let named = named.concat();
     vec![
-        entries("files", 10, |layer, at| layer.file(&format!("configs/{at}"), "x")),
+        entries("files", 10, |layer, at| {
+            layer.file(&format!("configs/{at}"), "x")
+        }),
         entries("PAX paths", 5, |layer, at| {
             let record = format!(" path=configs/{at:07}\n");
             let text = format!("{}{record}", record.len() + 2);
-            layer.pax_text(EntryType::XHeader, text.as_bytes()).file("x", "")
+            layer
+                .pax_text(EntryType::XHeader, text.as_bytes())
+                .file("x", "")
         }),
         entries("PAX records of five bytes", 0, |layer, at| {
             let layer = layer.pax_text(EntryType::XHeader, &b"5 a=\n".repeat(100_000));
@@ -77,7 +81,10 @@ pub(crate) fn families() -> Vec<Family> {
         }),
         bytes("sparse maps", b"", &gnu_sparse(1500), b""),
         entries("deep folders", 10, |layer, at| {
-            layer.file(&format!("configs/{}{}/{at}", "n".repeat(64), "/n".repeat(60)), "")
+            layer.file(
+                &format!("configs/{}{}/{at}", "n".repeat(64), "/n".repeat(60)),
+                "",
+            )
         }),
         Family {
             limit: Some("treeBytes"),
@@ -95,10 +102,15 @@ pub(crate) fn families() -> Vec<Family> {
             // Chains of 38, each to the same file.
             ..entries("chains of links", 10, |layer, at| match at % 39 {
                 0 => layer.file(&format!("configs/l{at}"), ""),
-                _ => layer.symlink(&format!("configs/l{at}"), &format!("../configs/l{}", at - 1)),
+                _ => layer.symlink(
+                    &format!("configs/l{at}"),
+                    &format!("../configs/l{}", at - 1),
+                ),
             })
         },
-        entries("whiteouts", 10, |layer, at| layer.whiteout(&format!("configs/{at}"))),
+        entries("whiteouts", 10, |layer, at| {
+            layer.whiteout(&format!("configs/{at}"))
+        }),
         entries("whiteouts in folders", 20, |layer, at| match at % 2 {
             0 => layer.opaque(&format!("configs/{at}")),
             _ => layer.whiteout(&format!("configs/{at}/x")),
@@ -111,8 +123,18 @@ pub(crate) fn families() -> Vec<Family> {
             &b"\x00\x00\x00\xff\xff".repeat(1000),
             GZIP_END,
         ),
-        bytes("empty zstd frames", b"", b"\x28\xb5\x2f\xfd\x20\x00\x01\x00\x00", b""),
-        bytes("skippable zstd frames", b"", b"\x50\x2a\x4d\x18\x00\x00\x00\x00", b""),
+        bytes(
+            "empty zstd frames",
+            b"",
+            b"\x28\xb5\x2f\xfd\x20\x00\x01\x00\x00",
+            b"",
+        ),
+        bytes(
+            "skippable zstd frames",
+            b"",
+            b"\x50\x2a\x4d\x18\x00\x00\x00\x00",
+            b"",
+        ),
         bytes(
             "empty zstd blocks",
             b"\x28\xb5\x2f\xfd\x00\x58",
@@ -152,7 +174,10 @@ fn gnu_sparse(blocks: usize) -> Vec<u8> {
     header.set_path("etc/sparse").expect("a short path");
     header.set_entry_type(EntryType::GNUSparse);
     header.set_size(0);
-    header.as_gnu_mut().expect("a header of GNU").set_is_extended(true);
+    header
+        .as_gnu_mut()
+        .expect("a header of GNU")
+        .set_is_extended(true);
     header.set_cksum();
     let mut file = header.as_bytes().to_vec();
     for at in 1..=blocks {

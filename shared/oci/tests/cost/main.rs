@@ -10,12 +10,14 @@ use std::thread;
 
 use allocation_counter::AllocationInfo;
 use catalog_mirror_oci::{
-    BlobRef, Digest, FileSink, ImageLimits, LayerScan, OverlayState, Root, UnpackBudget, UnpackError,
+    BlobRef, Digest, FileSink, ImageLimits, LayerScan, OverlayState, Root, UnpackBudget,
+    UnpackError,
 };
 use layers::{Family, families};
 use testkit::grew_more_than_fourfold;
 
-/// Size of the largest layer, in bytes. A family with a limit exceeds it with a layer of this size, or a smaller one.
+/// Size of the largest layer, in bytes. A family with a limit exceeds it with a layer of this size,
+/// or a smaller one.
 const LARGEST: usize = 16 << 20;
 /// Costs below this many bytes are not compared: constant costs are a large part of them.
 const FLOOR_BYTES: u64 = 1 << 20;
@@ -35,7 +37,8 @@ impl FileSink for Forget {
     }
 }
 
-/// Reads a layer twice, as the upper and the lower layer of an image, so that the lower one is compared with all of the upper.
+/// Reads a layer twice, as the upper and the lower layer of an image, so that the lower one is
+/// compared with all of the upper.
 fn read(layer: &[u8]) -> Result<(), UnpackError> {
     let limits = ImageLimits::default();
     let budget = Arc::new(UnpackBudget::new(&limits, work::Budget::default()));
@@ -76,10 +79,14 @@ fn measure(family: &Family, sizes: &[usize]) -> Vec<String> {
             wrong.push(format!("{place}: {cost:?}"));
         }
         match (outcome, before) {
-            (Ok(()), Some(before)) if grew(&before, &cost) => wrong.push(format!("{place}: {cost:?} after {before:?}")),
+            (Ok(()), Some(before)) if grew(&before, &cost) => {
+                wrong.push(format!("{place}: {cost:?} after {before:?}"))
+            }
             (Ok(()), _) => {}
             // What exceeds a limit is bounded.
-            (Err(UnpackError::Limit(limit)), Some(_)) if Some(limit.name) == family.limit => return wrong,
+            (Err(UnpackError::Limit(limit)), Some(_)) if Some(limit.name) == family.limit => {
+                return wrong;
+            }
             (Err(error), _) => wrong.push(format!("{place}: {error:?}")),
         }
         before = Some(cost);
@@ -101,7 +108,9 @@ fn measure_all(sizes: &[usize]) {
     let wrong = thread::scope(|scope| {
         let spawn = |family| scope.spawn(move || measure(family, sizes));
         let measured: Vec<_> = families.iter().map(spawn).collect();
-        let wrong = measured.into_iter().flat_map(|family| family.join().unwrap());
+        let wrong = measured
+            .into_iter()
+            .flat_map(|family| family.join().unwrap());
         wrong.collect::<Vec<_>>()
     });
     assert!(wrong.is_empty(), "{wrong:#?}");

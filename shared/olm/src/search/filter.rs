@@ -24,10 +24,12 @@ pub enum SearchFacet {
     Arch,
 }
 
-/// Values that a Package must have, each one of those of the facet, without regard to case and accents.
+/// Values that a Package must have, each one of those of the facet, without regard to case and
+/// accents.
 pub type SearchFilter = BTreeMap<SearchFacet, String>;
 
-/// Numbers of the Packages that were found, by their values: the most frequent ones first, at most 50 of each facet.
+/// Numbers of the Packages that were found, by their values: the most frequent ones first, at most
+/// 50 of each facet.
 pub type FacetCounts = BTreeMap<SearchFacet, Vec<FacetCount>>;
 
 /// Number of the Packages with one value.

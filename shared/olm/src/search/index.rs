@@ -12,7 +12,8 @@ pub const SEARCH_LIMIT_MAX: usize = 100;
 /// Maximum number of words of a query.
 const TERMS_MAX: usize = 10;
 
-/// Minimum length of a term in which a typo is looked for, in characters: shorter words have too many neighbours.
+/// Minimum length of a term in which a typo is looked for, in characters: shorter words have too
+/// many neighbours.
 const TYPO_CHARS: usize = 4;
 
 /// Score of a Package whose whole name, or name for people, is the query.
@@ -22,7 +23,8 @@ const WHOLE_NAME: f64 = 100.0;
 const PREFIX: f64 = 0.6;
 const TYPO: f64 = 0.4;
 
-/// Index of one catalog for search: the words of its Packages. Each is held once, with 16 bytes more, and 8 for each Package.
+/// Index of one catalog for search: the words of its Packages. Each is held once, with 16 bytes
+/// more, and 8 for each Package.
 #[derive(Debug, Default)]
 pub struct SearchIndex {
     packages: Vec<SearchPackage>,
@@ -35,7 +37,8 @@ pub struct SearchIndex {
     names: Vec<[String; 2]>,
 }
 
-/// Positions of a word and of its Packages. The document of an index has at most 64 MiB, so 32 bits are enough.
+/// Positions of a word and of its Packages. The document of an index has at most 64 MiB, so 32 bits
+/// are enough.
 #[derive(Debug, Clone)]
 struct IndexedWord {
     text: Range<u32>,
@@ -86,7 +89,8 @@ pub struct SearchQuery {
     pub limit: usize,
 }
 
-/// Answer to a [`SearchQuery`]: the best Packages first, of equal ones those with the shortest name.
+/// Answer to a [`SearchQuery`]: the best Packages first, of equal ones those with the shortest
+/// name.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SearchResults {
     /// Number of the Packages that were found.
@@ -157,7 +161,10 @@ impl SearchIndex {
         let mut found = Vec::new();
         for (at, package) in (0..).zip(&mut packages) {
             let described = mem::take(&mut package.words);
-            let described = described.split(' ').filter(|word| !word.is_empty()).map(str::to_owned);
+            let described = described
+                .split(' ')
+                .filter(|word| !word.is_empty())
+                .map(str::to_owned);
             let lists = [&mut package.keywords, &mut package.kinds];
             let [keywords, kinds] = lists.map(|texts| words(&mem::take(texts).join(" ")));
             let fields = [
@@ -171,17 +178,25 @@ impl SearchIndex {
             ];
             for (field, words) in fields {
                 let posting = Posting { package: at, field };
-                found.extend(words.into_iter().map(|word| (word.into_boxed_str(), posting)));
+                found.extend(
+                    words
+                        .into_iter()
+                        .map(|word| (word.into_boxed_str(), posting)),
+                );
             }
         }
         // The best field of a Package comes first.
         found.sort_unstable();
-        found.dedup_by(|(word, posting), (before, kept)| word == before && posting.package == kept.package);
+        found.dedup_by(|(word, posting), (before, kept)| {
+            word == before && posting.package == kept.package
+        });
         let mut index = Self::default();
         for group in found.chunk_by(|(one, _), (other, _)| one == other) {
             let starts = [index.text.len(), index.postings.len()];
             index.text.extend(group.first().map(|(word, _)| &**word));
-            index.postings.extend(group.iter().map(|(_, posting)| *posting));
+            index
+                .postings
+                .extend(group.iter().map(|(_, posting)| *posting));
             index.words.push(IndexedWord {
                 text: starts[0] as u32..index.text.len() as u32,
                 postings: starts[1] as u32..index.postings.len() as u32,
@@ -190,7 +205,9 @@ impl SearchIndex {
         index.text.shrink_to_fit();
         index.words.shrink_to_fit();
         index.postings.shrink_to_fit();
-        let names = |package: &SearchPackage| [&package.name, &package.display_name].map(|name| joined(name));
+        let names = |package: &SearchPackage| {
+            [&package.name, &package.display_name].map(|name| joined(name))
+        };
         index.names = packages.iter().map(names).collect();
         index.packages = packages;
         index
@@ -221,7 +238,10 @@ impl SearchIndex {
         if terms.len() > TERMS_MAX {
             return Err(TooManyTerms);
         }
-        let filter = query.filter.iter().map(|(facet, wanted)| (*facet, fold(wanted)));
+        let filter = query
+            .filter
+            .iter()
+            .map(|(facet, wanted)| (*facet, fold(wanted)));
         let filter: SearchFilter = filter.collect();
         let mut found: Vec<(u32, Match)> = self.matches(&terms).into_iter().collect();
         found.retain(|(at, _)| accepts(&filter, &self.packages[*at as usize]));
@@ -241,7 +261,10 @@ impl SearchIndex {
             by_score.then_with(|| (length(one), one).cmp(&(length(other), other)))
         });
         let limit = query.limit.min(SEARCH_LIMIT_MAX);
-        let packages: Vec<&SearchPackage> = found.iter().map(|(at, _)| &self.packages[*at as usize]).collect();
+        let packages: Vec<&SearchPackage> = found
+            .iter()
+            .map(|(at, _)| &self.packages[*at as usize])
+            .collect();
         let page = found.iter().zip(&packages).skip(query.offset).take(limit);
         Ok(SearchResults {
             total: found.len() as u64,
@@ -259,7 +282,9 @@ impl SearchIndex {
             let mut of_term = self.matches_of(term);
             // A term that few Packages have tells more than one that many have.
             let rarity = (1.0 + self.packages.len() as f64 / of_term.len().max(1) as f64).ln();
-            of_term.values_mut().for_each(|matched| matched.score *= rarity);
+            of_term
+                .values_mut()
+                .for_each(|matched| matched.score *= rarity);
             if let Some(before) = found {
                 of_term.retain(|package, _| before.contains_key(package));
                 for (package, matched) in &mut of_term {
@@ -274,8 +299,8 @@ impl SearchIndex {
         found.unwrap_or_else(|| all.map(|(at, _)| (at, Match::default())).collect())
     }
 
-    /// Returns the Packages that have a term, with the best score and its field. Typos count if
-    /// no word of a name, keyword or kind starts with the term: descriptions have typos of their own.
+    /// Returns the Packages that have a term, with the best score and its field. Typos count if no
+    /// word of a name, keyword or kind starts with the term: descriptions have typos of their own.
     fn matches_of(&self, term: &str) -> HashMap<u32, Match> {
         let mut found = HashMap::new();
         let mut add = |quality: f64, postings: &[Posting]| {
@@ -294,7 +319,9 @@ impl SearchIndex {
             .map(|word| (self.word(word), self.postings(word)));
         let mut is_known = false;
         for (word, postings) in starting.take_while(|(word, _)| word.starts_with(term)) {
-            is_known |= postings.iter().any(|posting| posting.field <= SearchField::Kinds);
+            is_known |= postings
+                .iter()
+                .any(|posting| posting.field <= SearchField::Kinds);
             let quality = match word.len() == term.len() {
                 true => 1.0,
                 // The more of the word the term is, the better.
@@ -336,5 +363,7 @@ impl SearchHit {
 /// Returns the letters and digits of a text, folded, so that `Cert Manager` is `cert-manager`.
 fn joined(text: &str) -> String {
     let text = fold(text);
-    text.chars().filter(|letter| letter.is_alphanumeric()).collect()
+    text.chars()
+        .filter(|letter| letter.is_alphanumeric())
+        .collect()
 }

@@ -11,5 +11,7 @@ mod recorder;
 mod words;
 
 pub use filter::{FacetCount, FacetCounts, SearchFacet, SearchFilter};
-pub use index::{SEARCH_LIMIT_MAX, SearchField, SearchHit, SearchIndex, SearchQuery, SearchResults, TooManyTerms};
+pub use index::{
+    SEARCH_LIMIT_MAX, SearchField, SearchHit, SearchIndex, SearchQuery, SearchResults, TooManyTerms,
+};
 pub use recorder::SEARCH;

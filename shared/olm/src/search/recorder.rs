@@ -21,7 +21,11 @@ pub const SEARCH: FactKind = FactKind {
         Box::new(SearchRecorder {
             name: shard.name,
             // The global group is no Package, so none of its lines is read.
-            metas: if shard.name.is_empty() { &[] } else { shard.metas },
+            metas: if shard.name.is_empty() {
+                &[]
+            } else {
+                shard.metas
+            },
             ..SearchRecorder::default()
         })
     },
@@ -31,11 +35,12 @@ pub const SEARCH: FactKind = FactKind {
     shorten: |_| json(&SearchPackage::default()),
 };
 
-/// Maximum length of a line of OLM's graph that is read, in bytes. Its entries take several times as much memory; real channels
-/// have a tenth of it.
+/// Maximum length of a line of OLM's graph that is read, in bytes. Its entries take several times
+/// as much memory; real channels have a tenth of it.
 const GRAPH_LINE_MAX: u64 = 1 << 20;
 
-/// Maximum length of the line of a bundle that is read, in bytes. The largest real one has an eighth of it.
+/// Maximum length of the line of a bundle that is read, in bytes. The largest real one has an
+/// eighth of it.
 const BUNDLE_LINE_MAX: u64 = 8 << 20;
 
 /// Maximum number of characters of a text for people.
@@ -44,14 +49,16 @@ const TEXT_CHARS: usize = 200;
 /// Maximum number of categories and of CPUs, which each answer shows.
 const LIST_MAX: usize = 100;
 
-/// Maximum size of the keywords, kinds and words of one Package, in bytes: ten times those of the largest real one.
+/// Maximum size of the keywords, kinds and words of one Package, in bytes: ten times those of the
+/// largest real one.
 const WORDS_BYTES: usize = 64 << 10;
 
 /// Prefix of the labels by which a bundle names its CPUs.
 const ARCH_LABEL: &str = "operatorframework.io/arch.";
 
-/// Reader of the lines of a Shard, which takes the texts of one Package. Lines that do not fit their schema, or that are very
-/// long, are as if they were absent: the Package is then found by its name.
+/// Reader of the lines of a Shard, which takes the texts of one Package. Lines that do not fit
+/// their schema, or that are very long, are as if they were absent: the Package is then found by
+/// its name.
 #[derive(Default)]
 struct SearchRecorder<'a> {
     name: &'a str,
@@ -62,7 +69,8 @@ struct SearchRecorder<'a> {
     package: OlmPackage,
     /// Head of each channel.
     heads: HashMap<String, String>,
-    /// Head of the default channel: looked up when it may change, because the name of the channel may have megabytes.
+    /// Head of the default channel: looked up when it may change, because the name of the channel
+    /// may have megabytes.
     default_head: Option<String>,
     /// Head whose line was read, and its texts.
     head: Option<(String, HeadTexts)>,
@@ -77,7 +85,8 @@ struct HeadTexts {
     csv: CsvTexts,
 }
 
-/// Texts of a ClusterServiceVersion, from `olm.csv.metadata` or from the `spec` of the document itself.
+/// Texts of a ClusterServiceVersion, from `olm.csv.metadata` or from the `spec` of the document
+/// itself.
 // In all of these, `null` is an absent value, as in Go.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -145,7 +154,9 @@ impl Recorder for SearchRecorder<'_> {
 
 impl SearchRecorder<'_> {
     fn line(&mut self, line: &[u8]) {
-        let Some(meta) = self.metas.get(self.at) else { return };
+        let Some(meta) = self.metas.get(self.at) else {
+            return;
+        };
         self.at += 1;
         let is_of_graph = meta.length <= GRAPH_LINE_MAX && !self.is_last;
         let head = self.head.as_ref().map(|(head, _)| head);
@@ -176,13 +187,24 @@ impl SearchRecorder<'_> {
 
     fn texts(self) -> SearchPackage {
         let head = self.head.map(|(_, texts)| texts).unwrap_or_default();
-        let HeadTexts { version, kinds, csv } = head;
+        let HeadTexts {
+            version,
+            kinds,
+            csv,
+        } = head;
         let annotations = csv.annotations.unwrap_or_default();
-        let provider = csv.provider.and_then(|provider| provider.name).unwrap_or_default();
+        let provider = csv
+            .provider
+            .and_then(|provider| provider.name)
+            .unwrap_or_default();
         let display_name = csv.display_name.unwrap_or_default();
         let channel = self.package.default_channel.unwrap_or_default();
-        let described =
-            [annotations.description, csv.description, self.package.description].map(Option::unwrap_or_default);
+        let described = [
+            annotations.description,
+            csv.description,
+            self.package.description,
+        ]
+        .map(Option::unwrap_or_default);
         let [annotated, own, of_package] = &described;
         let description = if own.is_empty() { of_package } else { own };
         let first = || description.lines().find(|line| !line.trim().is_empty());
@@ -194,7 +216,8 @@ impl SearchRecorder<'_> {
         let mut arches: Vec<&str> = arches.collect();
         arches.sort_unstable();
         if arches.is_empty() {
-            // A bundle without such labels is for amd64 (operator-framework/api, "Architecture and operating system").
+            // A bundle without such labels is for amd64 (operator-framework/api, "Architecture and
+            // operating system").
             arches.push("amd64");
         }
         let mut left = WORDS_BYTES;
@@ -203,7 +226,11 @@ impl SearchRecorder<'_> {
         // The rest of a text that is cut is found as a description is.
         let cut = [&display_name, &provider].into_iter();
         let cut = cut.filter(|text| text.chars().count() > TEXT_CHARS);
-        let found: BTreeSet<String> = described.iter().chain(cut).flat_map(|text| words(text)).collect();
+        let found: BTreeSet<String> = described
+            .iter()
+            .chain(cut)
+            .flat_map(|text| words(text))
+            .collect();
         SearchPackage {
             name: String::new(),
             display_name: shown(&display_name),
@@ -212,7 +239,13 @@ impl SearchRecorder<'_> {
             version: shown(&version),
             provider: shown(&provider),
             capability: shown(annotations.capabilities.as_deref().unwrap_or_default()),
-            categories: list(annotations.categories.as_deref().unwrap_or_default().split(',')),
+            categories: list(
+                annotations
+                    .categories
+                    .as_deref()
+                    .unwrap_or_default()
+                    .split(','),
+            ),
             arches: list(arches),
             keywords,
             kinds,
@@ -230,7 +263,9 @@ impl HeadTexts {
         texts.version = bundle.version().unwrap_or_default();
         for property in bundle.properties.iter().flatten() {
             match &*property.kind {
-                "olm.gvk" => texts.kinds.extend(property.value().map(|api: KindProperty| api.kind)),
+                "olm.gvk" => texts
+                    .kinds
+                    .extend(property.value().map(|api: KindProperty| api.kind)),
                 "olm.csv.metadata" => texts.csv = property.value().unwrap_or_default(),
                 "olm.bundle.object" => texts.csv = csv_object(property).unwrap_or(texts.csv),
                 _ => {}
@@ -258,7 +293,10 @@ fn shown(text: &str) -> String {
 }
 
 fn list<'t>(values: impl IntoIterator<Item = &'t str>) -> Vec<String> {
-    let values = values.into_iter().map(str::trim).filter(|value| !value.is_empty());
+    let values = values
+        .into_iter()
+        .map(str::trim)
+        .filter(|value| !value.is_empty());
     let mut seen = HashSet::new();
     let values = values.map(shown).filter(|value| seen.insert(value.clone()));
     values.take(LIST_MAX).collect()

@@ -2,8 +2,8 @@ use std::{collections::BTreeSet, iter::once};
 
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
-/// Returns the text in lower case and without accents: its compatibility decomposition (Unicode Annex 15, NFKD) without
-/// combining marks.
+/// Returns the text in lower case and without accents: its compatibility decomposition (Unicode
+/// Annex 15, NFKD) without combining marks.
 pub(super) fn fold(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
@@ -36,7 +36,8 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
     words.filter(|word| !word.is_empty())
 }
 
-/// Returns the parts of a word in camel case: `ArgoCD` gives `Argo` and `CD`, `KafkaTopic` gives `Kafka` and `Topic`.
+/// Returns the parts of a word in camel case: `ArgoCD` gives `Argo` and `CD`, `KafkaTopic` gives
+/// `Kafka` and `Topic`.
 fn parts(word: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut start = 0;
@@ -54,12 +55,17 @@ fn parts(word: &str) -> Vec<&str> {
     parts
 }
 
-/// Returns true if one letter of `one` was changed, added, left out, or swapped with its neighbour to make `other`.
+/// Returns true if one letter of `one` was changed, added, left out, or swapped with its neighbour
+/// to make `other`.
 pub(super) fn is_typo(one: &str, other: &str) -> bool {
     let starts = one.chars().zip(other.chars()).take_while(|(a, b)| a == b);
     let start: usize = starts.map(|(letter, _)| letter.len_utf8()).sum();
     let (one, other) = (&one[start..], &other[start..]);
-    let ends = one.chars().rev().zip(other.chars().rev()).take_while(|(a, b)| a == b);
+    let ends = one
+        .chars()
+        .rev()
+        .zip(other.chars().rev())
+        .take_while(|(a, b)| a == b);
     let end: usize = ends.map(|(letter, _)| letter.len_utf8()).sum();
     let [one, other] = [one, other].map(|word| {
         let mut letters = word[..word.len() - end].chars();
@@ -78,13 +84,19 @@ mod tests {
 
     #[test]
     fn words_of_camel_case_keep_capitals_together() {
-        assert!(words("ArgoCD-Clusters").iter().eq(["argo", "argocd", "cd", "clusters"]));
+        assert!(
+            words("ArgoCD-Clusters")
+                .iter()
+                .eq(["argo", "argocd", "cd", "clusters"])
+        );
     }
 
     #[test]
     fn typo_is_one_edit() {
         let pairs = |text: &'static str| text.split(' ').map(|pair| pair.split_once('/').unwrap());
-        for (one, other) in pairs("kafka/kafak kafka/kafk kafk/kafka kafka/kefka kafka/xkafka grafana/gafana ab/ba") {
+        for (one, other) in
+            pairs("kafka/kafak kafka/kafk kafk/kafka kafka/kefka kafka/xkafka grafana/gafana ab/ba")
+        {
             assert!(is_typo(one, other), "{one} {other}");
         }
         for (one, other) in pairs("kafka/kafka kafka/kaf kafka/fakka abcd/badc kafka/xkafkax /ab") {

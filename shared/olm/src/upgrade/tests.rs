@@ -4,8 +4,9 @@ use rstest::rstest;
 use super::*;
 use crate::Bundle;
 
-/// Builds a package with one channel from entries written as `1.2.0 <1.1.0 -1.0.0 ~>=0.9.0`: a version, what it replaces, what it
-/// skips, and its range with `_` for spaces. A bundle has the name `v` and its version.
+/// Builds a package with one channel from entries written as `1.2.0 <1.1.0 -1.0.0 ~>=0.9.0`: a
+/// version, what it replaces, what it skips, and its range with `_` for spaces. A bundle has the
+/// name `v` and its version.
 fn package(entries: &[&str]) -> Package {
     let mut package = Package::default();
     let mut channel = Channel::default();
@@ -73,11 +74,18 @@ fn fewest_steps_follow_all_rules(
 #[case::cycle(
     &["1.0.0 <1.1.0", "1.1.0 <1.0.0", "1.2.0 <1.1.0"], "1.0.0", "its entries replace each other in a cycle at v1.1.0"
 )]
-fn olm_v0_steps_follow_the_chain(#[case] entries: &[&str], #[case] from: &str, #[case] expected: &str) {
+fn olm_v0_steps_follow_the_chain(
+    #[case] entries: &[&str],
+    #[case] from: &str,
+    #[case] expected: &str,
+) {
     let package = package(entries);
     let graph = UpgradeGraph::of_olm_v0(&package, &package.channels["c"]);
     let start = start(&package, &format!("v{from}"));
-    let steps = graph.map_or_else(|error| error.to_string(), |graph| versions(&graph.first_steps(&start)));
+    let steps = graph.map_or_else(
+        |error| error.to_string(),
+        |graph| versions(&graph.first_steps(&start)),
+    );
     assert_eq!(steps, expected);
 }
 
@@ -91,10 +99,15 @@ fn brute_force(package: &Package, at: &str, to: &str, passed: &mut Vec<String>) 
     let leads = |entry: &ChannelEntry| {
         let range = entry.skip_range.as_deref().and_then(VersionRange::parse);
         let contains = |range: VersionRange| range.contains(version.as_ref().unwrap());
-        entry.replaces.as_deref() == Some(at) || entry.skips.contains(at) || range.is_some_and(contains)
+        entry.replaces.as_deref() == Some(at)
+            || entry.skips.contains(at)
+            || range.is_some_and(contains)
     };
     let entries = &package.channels["c"].entries;
-    let next = entries.iter().filter(|(_, entry)| leads(entry)).map(|(name, _)| name);
+    let next = entries
+        .iter()
+        .filter(|(_, entry)| leads(entry))
+        .map(|(name, _)| name);
     let next: Vec<&String> = next.filter(|name| !passed.contains(name)).collect();
     let lengths = next
         .into_iter()

@@ -2,15 +2,25 @@ use super::{Place, Report, Rule, ShardValidator, image::reference_error, quoted,
 use crate::version::{is_release, parse_version};
 
 impl ShardValidator {
-    /// Checks what a bundle says by itself. Returns its version and release as one text, if they are valid.
-    pub(super) fn check_bundle(&self, bundle: &Value<'_>, place: Place<'_>, report: &mut Report<'_>) -> Option<String> {
+    /// Checks what a bundle says by itself. Returns its version and release as one text, if they
+    /// are valid.
+    pub(super) fn check_bundle(
+        &self,
+        bundle: &Value<'_>,
+        place: Place<'_>,
+        report: &mut Report<'_>,
+    ) -> Option<String> {
         check_images(bundle, place, report);
         let mut versions = Vec::new();
         let (mut objects, mut csvs) = (0, 0);
         for (at, property) in bundle.list("properties").iter().enumerate() {
             let value = property.field("value");
             if value.is_absent() {
-                report.add(Rule::PropertyInvalid, place, &format!("properties[{at}]: has no value"));
+                report.add(
+                    Rule::PropertyInvalid,
+                    place,
+                    &format!("properties[{at}]: has no value"),
+                );
             }
             match property.text("type") {
                 "olm.package" => versions.push(value),
@@ -30,7 +40,11 @@ impl ShardValidator {
         let has_content = objects > 0 || !bundle.text("image").is_empty();
         report.require(has_content, Rule::BundleImageMissing, place);
         let [property] = versions.as_slice() else {
-            report.add(Rule::PackagePropertyCount, place, &versions.len().to_string());
+            report.add(
+                Rule::PackagePropertyCount,
+                place,
+                &versions.len().to_string(),
+            );
             return None;
         };
         check_version(&self.name, property, place, report)
@@ -53,7 +67,8 @@ fn check_images(bundle: &Value<'_>, place: Place<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// Returns true if `opm` can make JSON of the object. It takes everything with a brace in front for JSON.
+/// Returns true if `opm` can make JSON of the object. It takes everything with a brace in front for
+/// JSON.
 fn is_object(value: &Value<'_>, is_yaml: fn(&[u8]) -> bool) -> bool {
     let Value::Bytes(data) = value.field("data") else {
         return true;
@@ -63,7 +78,12 @@ fn is_object(value: &Value<'_>, is_yaml: fn(&[u8]) -> bool) -> bool {
 }
 
 /// Checks the property `olm.package`. Returns version and release as one text.
-fn check_version(package: &str, property: &Value<'_>, place: Place<'_>, report: &mut Report<'_>) -> Option<String> {
+fn check_version(
+    package: &str,
+    property: &Value<'_>,
+    place: Place<'_>,
+    report: &mut Report<'_>,
+) -> Option<String> {
     let (named, version) = (property.text("packageName"), property.text("version"));
     let release = property.text("release");
     if named != package {

@@ -30,7 +30,11 @@ pub(super) fn check_channel<'v>(
         let (is_named, bundle) = (!entry.name.is_empty(), entry.name);
         let place = Place { bundle, ..place };
         report.require(is_named, Rule::EntryNameMissing, place);
-        report.require(!is_named || bundles.contains(entry.name), Rule::EntryNoBundle, place);
+        report.require(
+            !is_named || bundles.contains(entry.name),
+            Rule::EntryNoBundle,
+            place,
+        );
         report.require(names.insert(entry.name), Rule::EntryDuplicate, place);
         report.require(!entry.skips.contains(&""), Rule::EntrySkipEmpty, place);
         let skip_range = value.text("skipRange");

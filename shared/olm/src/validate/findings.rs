@@ -6,8 +6,8 @@ use serde_json::value::RawValue;
 use super::{RuleViolation, Severity, ShardValidator};
 use crate::facts::{FactKind, Recorder, is_json, json};
 
-/// Maximum number of findings of one weight that are listed for one Package. More of them help no reader, and a hostile catalog may
-/// have millions.
+/// Maximum number of findings of one weight that are listed for one Package. More of them help no
+/// reader, and a hostile catalog may have millions.
 pub const FINDINGS_MAX: usize = 1000;
 
 /// Maximum number of errors that a summary names.
@@ -56,12 +56,16 @@ pub struct ValidationSummary {
 impl Recorder for FindingsRecorder {
     fn push(&mut self, lines: &[u8]) {
         let found = &mut self.found;
-        self.validator.push(lines, &mut |violation| add(found, violation));
+        self.validator
+            .push(lines, &mut |violation| add(found, violation));
     }
 
     fn finish(&mut self) -> Option<Box<RawValue>> {
         let found = &mut self.found;
-        found.schemas = self.validator.finish(&mut |violation| add(found, violation)).other;
+        found.schemas = self
+            .validator
+            .finish(&mut |violation| add(found, violation))
+            .other;
         found.counts.unknown_schemas = found.schemas.values().sum();
         let has_findings = found.counts != ValidationCounts::default();
         Some(json(&has_findings.then_some(found)))
@@ -72,7 +76,9 @@ impl Recorder for FindingsRecorder {
 fn add(found: &mut PackageFindings, violation: RuleViolation) {
     let rule = violation.rule;
     let (severity, count) = match rule.severity() {
-        Severity::Error | Severity::ServeError => (FindingSeverity::Error, &mut found.counts.errors),
+        Severity::Error | Severity::ServeError => {
+            (FindingSeverity::Error, &mut found.counts.errors)
+        }
         Severity::Warning => (FindingSeverity::Warning, &mut found.counts.warnings),
     };
     *count += 1;
@@ -161,11 +167,19 @@ mod tests {
         found.findings.extend(errors);
         let mut facts = Facts::new(1);
         facts.packages.insert("db".to_owned(), json(&found));
-        facts.packages.insert(String::new(), json(&PackageFindings::default()));
+        facts
+            .packages
+            .insert(String::new(), json(&PackageFindings::default()));
         let summary = ValidationSummary::of(&facts).unwrap();
         assert_eq!(summary.counts, found.counts);
         assert_eq!(summary.errors.len(), EXAMPLES_MAX);
-        assert_eq!(summary.errors[0], "package db, channel c0: the channel is a cycle");
-        assert_eq!(summary.warning.unwrap(), "package db: the channel is a cycle");
+        assert_eq!(
+            summary.errors[0],
+            "package db, channel c0: the channel is a cycle"
+        );
+        assert_eq!(
+            summary.warning.unwrap(),
+            "package db: the channel is a cycle"
+        );
     }
 }

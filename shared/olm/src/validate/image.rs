@@ -1,11 +1,13 @@
-//! The grammar of image references, by the rules of `reference.ParseNormalizedNamed` of go.podman.io/image v5.40.
+//! The grammar of image references, by the rules of `reference.ParseNormalizedNamed` of
+//! go.podman.io/image v5.40.
 
 use model::ImageReference;
 
 /// Maximum length of registry and repository together, in bytes.
 const NAME_MAX: usize = 255;
 
-/// Returns the reason for which a text is not an image reference. A missing registry, tag or digest is none.
+/// Returns the reason for which a text is not an image reference. A missing registry, tag or digest
+/// is none.
 pub(crate) fn reference_error(text: &str) -> Option<&'static str> {
     if is_hex(text, 64) {
         return Some("64 hexadecimal digits are the ID of an image");
@@ -44,7 +46,10 @@ fn is_digest(text: &str) -> bool {
 }
 
 fn is_hex(text: &str, digits: usize) -> bool {
-    text.len() == digits && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    text.len() == digits
+        && text
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 #[cfg(test)]
@@ -59,7 +64,11 @@ mod tests {
                         a/b:_tag.1-x";
         for text in accepted.split(' ') {
             assert_eq!(reference_error(text), None, "{text}");
-            assert_eq!(reference_error(&format!("{text}@sha256:{HEX}")), None, "{text}");
+            assert_eq!(
+                reference_error(&format!("{text}@sha256:{HEX}")),
+                None,
+                "{text}"
+            );
         }
     }
 
@@ -74,8 +83,11 @@ mod tests {
 
     #[test]
     fn name_and_tag_have_at_most_255_and_128_bytes() {
-        let is_name = |length: usize| reference_error(&"a".repeat(length - "docker.io/library/".len())).is_none();
-        let is_tag = |length: usize| reference_error(&format!("a:{}", "t".repeat(length))).is_none();
+        let is_name = |length: usize| {
+            reference_error(&"a".repeat(length - "docker.io/library/".len())).is_none()
+        };
+        let is_tag =
+            |length: usize| reference_error(&format!("a:{}", "t".repeat(length))).is_none();
         assert_eq!([255, 256].map(is_name), [true, false]);
         assert_eq!([128, 129].map(is_tag), [true, false]);
     }

@@ -91,11 +91,11 @@ impl SchemaCounts {
     }
 }
 
-/// Checks the lines of one Shard, which may come in chunks of any size. Every rule of OLM is about one Package, so a catalog
-/// is valid if all its Shards are.
+/// Checks the lines of one Shard, which may come in chunks of any size. Every rule of OLM is about
+/// one Package, so a catalog is valid if all its Shards are.
 ///
-/// It holds the longest line and the lines of channels and deprecations. Of bundles, which are nearly all bytes, it keeps names
-/// and versions.
+/// It holds the longest line and the lines of channels and deprecations. Of bundles, which are
+/// nearly all bytes, it keeps names and versions.
 ///
 /// ```
 /// use catalog_mirror_olm::{Rule, ShardValidator};
@@ -114,7 +114,8 @@ pub struct ShardValidator {
     /// Each `olm.package` of this name: its line and its default channel.
     definitions: Vec<(usize, String)>,
     bundles: Vec<BundleFacts>,
-    /// The lines of each `olm.channel` and `olm.deprecations`. They are decoded when all bundles are known.
+    /// The lines of each `olm.channel` and `olm.deprecations`. They are decoded when all bundles
+    /// are known.
     channels: Vec<StoredLine>,
     deprecations: Vec<StoredLine>,
     /// True if a document with phases of support was there.
@@ -128,8 +129,8 @@ pub struct ShardValidator {
 }
 
 impl ShardValidator {
-    /// Creates a validator for the Shard `name`; the global group has an empty name. `is_yaml` returns true if the bytes are
-    /// YAML, in which the objects inside a bundle may be written.
+    /// Creates a validator for the Shard `name`; the global group has an empty name. `is_yaml`
+    /// returns true if the bytes are YAML, in which the objects inside a bundle may be written.
     pub fn new(name: &str, is_yaml: fn(&[u8]) -> bool) -> Self {
         Self {
             name: name.to_owned(),
@@ -180,7 +181,11 @@ struct Report<'s> {
 
 impl<'a> Place<'a> {
     const fn new(line: usize, channel: &'a str, bundle: &'a str) -> Self {
-        Self { line, channel, bundle }
+        Self {
+            line,
+            channel,
+            bundle,
+        }
     }
 }
 

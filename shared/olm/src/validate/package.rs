@@ -15,8 +15,8 @@ const LABEL_MAX: usize = 63;
 
 /// End of nearly every line of a bundle, whose last field is its schema.
 ///
-/// A line that ends so is a bundle for certain: quotes within a text are escaped, an inner object ends before the last brace,
-/// and of several spellings of the name this one is the last.
+/// A line that ends so is a bundle for certain: quotes within a text are escaped, an inner object
+/// ends before the last brace, and of several spellings of the name this one is the last.
 const BUNDLE_END: &[u8] = br#","schema":"olm.bundle"}"#;
 
 /// Content of an `olm.bundle` that is compared with other documents.
@@ -52,7 +52,8 @@ impl ShardValidator {
             "olm.bundle" => self.bundle(line, place, report),
             "" => return report.add(Rule::SchemaMissing, place, ""),
             other => {
-                self.counts.add_other(model::text::line(other, super::TEXT_CHARS), 1);
+                self.counts
+                    .add_other(model::text::line(other, super::TEXT_CHARS), 1);
                 let package = header.text("package");
                 if !is_cache_key(other) || !(package.is_empty() || is_cache_key(package)) {
                     report.add(Rule::SchemaNameInvalid, place, &quoted(other));
@@ -73,7 +74,10 @@ impl ShardValidator {
             Value::Absent => header(line).text("name").to_owned(),
             bundle => bundle.text("name").to_owned(),
         };
-        let place = Place { bundle: &name, ..place };
+        let place = Place {
+            bundle: &name,
+            ..place
+        };
         let bundle = report.decoded(decoded, place);
         self.bundles.push(BundleFacts {
             line: place.line,
@@ -104,7 +108,11 @@ impl ShardValidator {
             report.add(Rule::PackageNameInvalid, place, &quoted(name));
         }
         if let Some((first, _)) = self.definitions.first() {
-            report.add(Rule::PackageDuplicate, place, &format!("first in line {first}"));
+            report.add(
+                Rule::PackageDuplicate,
+                place,
+                &format!("first in line {first}"),
+            );
         }
         if let Some(reason) = icon_error(package.field("icon")) {
             report.add(Rule::IconInvalid, place, reason);
@@ -116,7 +124,11 @@ impl ShardValidator {
     /// Checks the documents against each other.
     pub(super) fn check_all<'s>(&'s self, report: &mut Report<'_>) -> Result<(), OverBudget> {
         let work = &self.budget;
-        let bundles: HashSet<&str> = self.bundles.iter().map(|bundle| bundle.name.as_str()).collect();
+        let bundles: HashSet<&str> = self
+            .bundles
+            .iter()
+            .map(|bundle| bundle.name.as_str())
+            .collect();
         let is_defined = !self.definitions.is_empty();
         // All channels are held at a time, so they share one budget.
         let bytes = self.channels.iter().map(|(_, bytes)| bytes.len());
@@ -126,7 +138,10 @@ impl ShardValidator {
             // Fields of the wrong type are reported under the name of the channel.
             let header = header(bytes);
             let place = Place::new(*line, header.text("name"), "");
-            Ok((*line, report.decoded(decode(bytes, &CHANNEL, &mut budget), place)))
+            Ok((
+                *line,
+                report.decoded(decode(bytes, &CHANNEL, &mut budget), place),
+            ))
         };
         let read = self.channels.iter().map(&mut read);
         let read: Vec<(usize, Value<'_>)> = read.collect::<Result<_, OverBudget>>()?;
@@ -143,7 +158,11 @@ impl ShardValidator {
         if let Some((line, default)) = self.definitions.first() {
             // An empty name gives the place of the package.
             let (place, is_named) = (Place::new(*line, default, ""), !default.is_empty());
-            report.require(!channels.is_empty(), Rule::PackageNoChannel, Place::new(*line, "", ""));
+            report.require(
+                !channels.is_empty(),
+                Rule::PackageNoChannel,
+                Place::new(*line, "", ""),
+            );
             report.require(is_named, Rule::DefaultChannelMissing, place);
             let is_known = channels.contains(default.as_str());
             report.require(!is_named || is_known, Rule::DefaultChannelUnknown, place);
@@ -164,11 +183,21 @@ impl ShardValidator {
         for bundle in &self.bundles {
             let place = Place::new(bundle.line, "", &bundle.name);
             report.require(has_package, Rule::BundlePackageMissing, place);
-            report.require(!has_package || is_defined, Rule::BundlePackageUnknown, place);
-            report.require(names.insert(bundle.name.as_str()), Rule::BundleDuplicate, place);
+            report.require(
+                !has_package || is_defined,
+                Rule::BundlePackageUnknown,
+                place,
+            );
+            report.require(
+                names.insert(bundle.name.as_str()),
+                Rule::BundleDuplicate,
+                place,
+            );
             let is_entry = entries.contains(bundle.name.as_str());
             report.require(!is_defined || is_entry, Rule::BundleNoChannel, place);
-            let Some(version) = &bundle.version else { continue };
+            let Some(version) = &bundle.version else {
+                continue;
+            };
             match versions.get(version.as_str()) {
                 Some(other) if *other != bundle.name => {
                     let detail = format!("{version} as {}", quoted(other));
@@ -191,15 +220,31 @@ impl ShardValidator {
             let decoded = decode(bytes, &DEPRECATIONS, &mut ValueBudget::new(bytes.len()));
             let deprecations = report.decoded(decoded, place);
             report.require(has_package, Rule::DeprecationsPackageMissing, place);
-            report.require(!has_package || is_defined, Rule::DeprecationsPackageUnknown, place);
+            report.require(
+                !has_package || is_defined,
+                Rule::DeprecationsPackageUnknown,
+                place,
+            );
             report.require(number == 0, Rule::DeprecationsDuplicate, place);
             let mut targets = HashSet::new();
             for (at, entry) in deprecations.list("entries").iter().enumerate() {
                 let reference = entry.field("reference");
                 let (schema, name) = (reference.text("schema"), reference.text("name"));
                 let (place, exists) = match schema {
-                    "olm.bundle" => (Place { bundle: name, ..place }, bundles.contains(name)),
-                    "olm.channel" => (Place { channel: name, ..place }, channels.contains(name)),
+                    "olm.bundle" => (
+                        Place {
+                            bundle: name,
+                            ..place
+                        },
+                        bundles.contains(name),
+                    ),
+                    "olm.channel" => (
+                        Place {
+                            channel: name,
+                            ..place
+                        },
+                        channels.contains(name),
+                    ),
                     _ => (place, true),
                 };
                 let detail = format!("entries[{at}]: {} {}", quoted(schema), quoted(name));
@@ -234,7 +279,8 @@ fn is_label(name: &str) -> bool {
     name.len() <= LABEL_MAX && !name.contains('.') && name.parse::<CatalogName>().is_ok()
 }
 
-/// Returns true for a text that `opm serve` accepts as a part of a key of its cache: `^[a-zA-Z0-9][a-zA-Z0-9._-]*$`.
+/// Returns true for a text that `opm serve` accepts as a part of a key of its cache:
+/// `^[a-zA-Z0-9][a-zA-Z0-9._-]*$`.
 pub fn is_cache_key(text: &str) -> bool {
     let is_in_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.chars().all(is_in_key)

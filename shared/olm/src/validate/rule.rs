@@ -47,7 +47,8 @@ macro_rules! rules {
     };
 }
 
-// In the order in which the fields occur in the schemas. A name never changes: it is the code, which scripts compare.
+// In the order in which the fields occur in the schemas. A name never changes: it is the code,
+// which scripts compare.
 rules! {
     Error {
         NotFbc "the file is not a file-based catalog"

@@ -1,7 +1,9 @@
-//! Fields of the schemas of OLM and of the properties of bundles, with the types of operator-registry v1.73.0 and of
-//! operator-framework/api v0.45.0.
+//! Fields of the schemas of OLM and of the properties of bundles, with the types of
+//! operator-registry v1.73.0 and of operator-framework/api v0.45.0.
 
-use super::shape::Shape::{self, Any, Bool, Bytes, Integer, List, Map, Object, PropertyValue, Text};
+use super::shape::Shape::{
+    self, Any, Bool, Bytes, Integer, List, Map, Object, PropertyValue, Text,
+};
 use super::shape::ShapeField;
 
 /// Returns a field that a structure of Go always has.
@@ -23,10 +25,17 @@ const fn optional(name: &'static str, shape: Shape) -> ShapeField {
 
 const TEXTS: Shape = List(&Text);
 const TEXT_MAP: Shape = Map(&Text);
-const PROPERTIES: Shape = List(&Object(&[always("type", Text), always("value", PropertyValue)]));
+const PROPERTIES: Shape = List(&Object(&[
+    always("type", Text),
+    always("value", PropertyValue),
+]));
 
 /// Fields that every Meta may have.
-pub(crate) const META: Shape = Object(&[always("schema", Text), always("name", Text), always("package", Text)]);
+pub(crate) const META: Shape = Object(&[
+    always("schema", Text),
+    always("name", Text),
+    always("package", Text),
+]);
 
 pub(crate) const PACKAGE: Shape = Object(&[
     always("schema", Text),
@@ -75,7 +84,10 @@ pub(crate) const DEPRECATIONS: Shape = Object(&[
 ]);
 
 const DEPRECATION: Shape = Object(&[
-    always("reference", Object(&[always("schema", Text), always("name", Text)])),
+    always(
+        "reference",
+        Object(&[always("schema", Text), always("name", Text)]),
+    ),
     always("message", Text),
 ]);
 
@@ -99,13 +111,18 @@ const PACKAGE_PROPERTY: Shape = Object(&[
 ]);
 const OBJECT_PROPERTY: Shape = Object(&[always("data", Bytes)]);
 const REQUIRED: Shape = Object(&[always("packageName", Text), always("versionRange", Text)]);
-const CHANNEL_PROPERTY: Shape = Object(&[always("channelName", Text), always("priority", Integer(64))]);
-const GVK: Shape = Object(&[always("group", Text), always("version", Text), always("kind", Text)]);
+const CHANNEL_PROPERTY: Shape =
+    Object(&[always("channelName", Text), always("priority", Integer(64))]);
+const GVK: Shape = Object(&[
+    always("group", Text),
+    always("version", Text),
+    always("kind", Text),
+]);
 
 const CSV_PROPERTY: Shape = Object(CSV_METADATA);
 
-/// Fields of `olm.csv.metadata`: two of the metadata of a ClusterServiceVersion, then those of its spec, in the order of their
-/// structures.
+/// Fields of `olm.csv.metadata`: two of the metadata of a ClusterServiceVersion, then those of its
+/// spec, in the order of their structures.
 pub const CSV_METADATA: &[ShapeField] = &[
     optional("labels", TEXT_MAP),
     optional("annotations", TEXT_MAP),
@@ -128,7 +145,10 @@ const MAINTAINER: Shape = Object(&[optional("name", Text), optional("email", Tex
 const INSTALL_MODE: Shape = Object(&[always("type", Text), always("supported", Bool)]);
 
 const CRD_LISTS: Shape = Object(&[optional("owned", CRDS), optional("required", CRDS)]);
-const API_SERVICE_LISTS: Shape = Object(&[optional("owned", API_SERVICES), optional("required", API_SERVICES)]);
+const API_SERVICE_LISTS: Shape = Object(&[
+    optional("owned", API_SERVICES),
+    optional("required", API_SERVICES),
+]);
 
 const CRDS: Shape = List(&Object(&[
     always("name", Text),

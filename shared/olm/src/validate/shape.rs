@@ -1,5 +1,6 @@
-//! Decoding of JSON as Go's `encoding/json` does it: `null` fits every type and changes nothing, names of fields match in
-//! any case, and a value of the wrong type does not keep the other fields from being read.
+//! Decoding of JSON as Go's `encoding/json` does it: `null` fits every type and changes nothing,
+//! names of fields match in any case, and a value of the wrong type does not keep the other fields
+//! from being read.
 
 use std::{borrow::Cow, fmt};
 
@@ -52,12 +53,17 @@ pub struct ShapeField {
 
 pub(crate) type Fields = &'static [ShapeField];
 
-/// A decoded line, and the rules that its values break, each with a detail: the path of the value, such as `entries[3].skips`, and
-/// the type that it should have. The value is absent if the line cannot be decoded, for which there is one rule.
+/// A decoded line, and the rules that its values break, each with a detail: the path of the value,
+/// such as `entries[3].skips`, and the type that it should have. The value is absent if the line
+/// cannot be decoded, for which there is one rule.
 pub(crate) type Decoded<'a> = (Value<'a>, Vec<(Rule, String)>);
 
 /// Decodes a line, and takes the values that it has from the budget.
-pub(crate) fn decode<'a>(line: &'a [u8], shape: &'static Shape, budget: &mut ValueBudget) -> Decoded<'a> {
+pub(crate) fn decode<'a>(
+    line: &'a [u8],
+    shape: &'static Shape,
+    budget: &mut ValueBudget,
+) -> Decoded<'a> {
     budget.is_exceeded = false;
     let mut state = State {
         path: Vec::new(),
@@ -67,12 +73,14 @@ pub(crate) fn decode<'a>(line: &'a [u8], shape: &'static Shape, budget: &mut Val
         budget,
     };
     // A parser of text does not check each string again.
-    let read = std::str::from_utf8(line).map_err(de::Error::custom).and_then(|line| {
-        let mut parser = serde_json::Deserializer::from_str(line);
-        let state = &mut state;
-        let value = Decode { shape, state }.deserialize(&mut parser)?;
-        parser.end().map(|()| value)
-    });
+    let read = std::str::from_utf8(line)
+        .map_err(de::Error::custom)
+        .and_then(|line| {
+            let mut parser = serde_json::Deserializer::from_str(line);
+            let state = &mut state;
+            let value = Decode { shape, state }.deserialize(&mut parser)?;
+            parser.end().map(|()| value)
+        });
     match read {
         Ok(value) => (value, state.errors),
         Err(_) if state.budget.is_exceeded => {
@@ -124,7 +132,9 @@ impl<'de> DeserializeSeed<'de> for Decode<'_, '_> {
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value<'de>, D::Error> {
         match self.shape {
-            Shape::Any => deserializer.deserialize_ignored_any(IgnoredAny).map(|_| Value::Present),
+            Shape::Any => deserializer
+                .deserialize_ignored_any(IgnoredAny)
+                .map(|_| Value::Present),
             _ => deserializer.deserialize_any(self),
         }
     }
@@ -162,7 +172,11 @@ impl Decode<'_, '_> {
         value
     }
 
-    fn object<'de, A: MapAccess<'de>>(mut self, fields: Fields, mut map: A) -> Result<Value<'de>, A::Error> {
+    fn object<'de, A: MapAccess<'de>>(
+        mut self,
+        fields: Fields,
+        mut map: A,
+    ) -> Result<Value<'de>, A::Error> {
         // Empty until a field is known: a list may have millions of `{}`.
         let mut values = Vec::new();
         while let Some(FieldKey(key)) = map.next_key()? {
@@ -180,8 +194,10 @@ impl Decode<'_, '_> {
                 self.state.budget.take(fields.len())?;
                 values.resize(fields.len(), Value::Absent);
             }
-            // After a key that differs only in case, a null empties a list and keeps any other value.
-            let keeps = matches!(value, Value::Absent) && !matches!(shape, Shape::List(_) | Shape::Bytes);
+            // After a key that differs only in case, a null empties a list and keeps any other
+            // value.
+            let keeps =
+                matches!(value, Value::Absent) && !matches!(shape, Shape::List(_) | Shape::Bytes);
             if let Some(slot) = values.get_mut(at)
                 && !keeps
             {
@@ -191,7 +207,11 @@ impl Decode<'_, '_> {
         Ok(Value::Object(fields, values))
     }
 
-    fn map<'de, A: MapAccess<'de>>(mut self, shape: &'static Shape, mut map: A) -> Result<Value<'de>, A::Error> {
+    fn map<'de, A: MapAccess<'de>>(
+        mut self,
+        shape: &'static Shape,
+        mut map: A,
+    ) -> Result<Value<'de>, A::Error> {
         while map.next_key::<IgnoredAny>()?.is_some() {
             self.child(Step::Field("*"), shape, &mut map)?;
         }
@@ -225,13 +245,16 @@ impl Decode<'_, '_> {
     fn integer<'a>(self, value: Option<i64>) -> Value<'a> {
         match *self.shape {
             Shape::Integer(64) if value.is_some() => Value::Present,
-            Shape::Integer(32) if value.is_some_and(|value| i32::try_from(value).is_ok()) => Value::Present,
+            Shape::Integer(32) if value.is_some_and(|value| i32::try_from(value).is_ok()) => {
+                Value::Present
+            }
             _ => self.wrong(),
         }
     }
 }
 
-/// Decodes base64 as Go does: without line ends, and whatever the unused bits of the last character are.
+/// Decodes base64 as Go does: without line ends, and whatever the unused bits of the last character
+/// are.
 ///
 /// # Errors
 /// Fails for any other character, and for a wrong length.
@@ -340,8 +363,12 @@ impl<'de> Visitor<'de> for Decode<'_, '_> {
 #[derive(Deserialize)]
 struct FieldKey<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// Returns the position of the field that a key means, as Go reads JSON: the equal one, else one that differs only in case.
-pub fn field_position<'n>(mut names: impl Iterator<Item = &'n str> + Clone, key: &str) -> Option<usize> {
+/// Returns the position of the field that a key means, as Go reads JSON: the equal one, else one
+/// that differs only in case.
+pub fn field_position<'n>(
+    mut names: impl Iterator<Item = &'n str> + Clone,
+    key: &str,
+) -> Option<usize> {
     let exact = names.clone().position(|name| name == key);
     exact.or_else(|| names.position(|name| folds_to(name, key)))
 }

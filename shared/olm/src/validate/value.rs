@@ -6,11 +6,13 @@ use serde::de;
 
 use super::shape::Fields;
 
-/// Number of values that may be decoded of lines of any length: some 20,000 channel entries. They take at most 19 MB.
+/// Number of values that may be decoded of lines of any length: some 20,000 channel entries. They
+/// take at most 19 MB.
 const VALUES_MIN: usize = 1 << 17;
 
-/// Number of bytes of a line for each value above [`VALUES_MIN`]. A value takes 48 bytes, and three times as much while a list
-/// grows, so the values of a line never take more than six times its bytes.
+/// Number of bytes of a line for each value above [`VALUES_MIN`]. A value takes 48 bytes, and three
+/// times as much while a list grows, so the values of a line never take more than six times its
+/// bytes.
 const BYTES_PER_VALUE: usize = 24;
 
 /// A decoded value. What has the wrong type is [`Value::Absent`].
@@ -63,7 +65,8 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Number of values that may still be decoded. Values that are only checked do not count, because they are not kept.
+/// Number of values that may still be decoded. Values that are only checked do not count, because
+/// they are not kept.
 #[derive(Debug)]
 pub(crate) struct ValueBudget {
     left: usize,

@@ -110,7 +110,10 @@ fn metas_of_one_name_are_merged() {
 #[test]
 fn changes_document_reads_back() {
     let changes = changes(BEFORE, AFTER);
-    assert_eq!(serde_json::from_slice::<Changes>(&changes.to_bytes()).unwrap(), changes);
+    assert_eq!(
+        serde_json::from_slice::<Changes>(&changes.to_bytes()).unwrap(),
+        changes
+    );
     assert!(!changes.is_empty());
     assert!(Changes::new(Sha256::of(b""), Sha256::of(b"")).is_empty());
 }

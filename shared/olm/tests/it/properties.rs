@@ -9,7 +9,12 @@ use proptest::{collection::btree_map, prelude::*, sample::subsequence};
 /// Contents of lines by the index of their schema and their name.
 type Metas = BTreeMap<(usize, u8), u8>;
 
-const SCHEMAS: [&str; 4] = ["olm.channel", "olm.bundle", "olm.deprecations", "example.other"];
+const SCHEMAS: [&str; 4] = [
+    "olm.channel",
+    "olm.bundle",
+    "olm.deprecations",
+    "example.other",
+];
 
 fn line(schema: usize, name: u8, content: u8) -> String {
     let schema_name = SCHEMAS[schema];
@@ -17,7 +22,9 @@ fn line(schema: usize, name: u8, content: u8) -> String {
         0 => format!(
             r#"{{"entries":[{{"name":"e9"}},{{"name":"e{content}","replaces":"e9"}}],"name":"n{name}","schema":"{schema_name}"}}"#
         ),
-        1 => format!(r#"{{"image":"r.example/i:{content}","name":"n{name}","schema":"{schema_name}"}}"#),
+        1 => format!(
+            r#"{{"image":"r.example/i:{content}","name":"n{name}","schema":"{schema_name}"}}"#
+        ),
         2 => format!(
             r#"{{"entries":[{{"message":"m{content}","reference":{{"name":"n{name}","schema":"olm.bundle"}}}}],"schema":"{schema_name}"}}"#
         ),

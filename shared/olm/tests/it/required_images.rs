@@ -15,7 +15,10 @@ const LINES: &str = r#"{"defaultChannel":"stable","name":"db","schema":"olm.pack
 fn choice(channels: &[&str], heads_only: bool) -> BundleSelection {
     BundleSelection {
         packages: ["db".to_owned()].into(),
-        channels: channels.iter().map(|channel| (*channel).to_owned()).collect(),
+        channels: channels
+            .iter()
+            .map(|channel| (*channel).to_owned())
+            .collect(),
         heads_only,
     }
 }
@@ -30,7 +33,11 @@ fn needed(package: &Package, choice: &BundleSelection) -> Result<Vec<String>, Se
 fn selection_filters_by_channel_and_head() {
     let package = PackageParser::parse(LINES.as_bytes());
     for (channels, heads_only, expected) in [
-        (&[][..], false, &["b:0", "b:1", "b:2", "b:3", "shared:1"][..]),
+        (
+            &[][..],
+            false,
+            &["b:0", "b:1", "b:2", "b:3", "shared:1"][..],
+        ),
         (&["stable"], false, &["b:1", "b:2", "b:3", "shared:1"]),
         (&["old"], false, &["b:1", "shared:1"]),
         (&[], true, &["b:1", "b:3", "shared:1"]),
@@ -46,7 +53,9 @@ fn selection_filters_by_channel_and_head() {
 fn image_lists_all_its_uses() {
     let mut needs = RequiredImages::default();
     let package = PackageParser::parse(LINES.as_bytes());
-    needs.add("demo", "db", &package, &BundleSelection::default()).unwrap();
+    needs
+        .add("demo", "db", &package, &BundleSelection::default())
+        .unwrap();
     let bundles: Vec<_> = needs.images["shared:1"]
         .iter()
         .map(|need| (&*need.bundle, &*need.name))
@@ -56,18 +65,27 @@ fn image_lists_all_its_uses() {
     assert_eq!(needs.images["b:1"].len(), 1);
 }
 
-/// Each use has the name of the bundle, so a long one and many images would take the product of both.
+/// Each use has the name of the bundle, so a long one and many images would take the product of
+/// both.
 #[rstest]
 #[case(7, true)]
 #[case(8, false)]
 fn names_of_uses_fit_into_their_limit(#[case] images: usize, #[case] fits: bool) {
-    let related: Vec<String> = (0..images).map(|at| format!(r#"{{"image":"{at}"}}"#)).collect();
+    let related: Vec<String> = (0..images)
+        .map(|at| format!(r#"{{"image":"{at}"}}"#))
+        .collect();
     let (name, related) = ("b".repeat(8 << 20), related.join(","));
-    let line = format!(r#"{{"name":"{name}","package":"db","relatedImages":[{related}],"schema":"olm.bundle"}}"#);
+    let line = format!(
+        r#"{{"name":"{name}","package":"db","relatedImages":[{related}],"schema":"olm.bundle"}}"#
+    );
     let package = PackageParser::parse(line.as_bytes());
     let needed = needed(&package, &BundleSelection::default()).map_err(|error| error.to_string());
     let problem = "the names of the bundles with their images exceed the limit of 67108864 bytes";
-    let expected = if fits { Ok(images) } else { Err(problem.to_owned()) };
+    let expected = if fits {
+        Ok(images)
+    } else {
+        Err(problem.to_owned())
+    };
     assert_eq!(needed.map(|needed| needed.len()), expected);
 }
 
@@ -91,6 +109,10 @@ fn selection_that_would_miss_images_fails(
     #[case] heads_only: bool,
     #[case] problem: &str,
 ) {
-    let error = needed(&PackageParser::parse(lines.as_bytes()), &choice(channels, heads_only)).unwrap_err();
+    let error = needed(
+        &PackageParser::parse(lines.as_bytes()),
+        &choice(channels, heads_only),
+    )
+    .unwrap_err();
     assert!(error.to_string().starts_with(problem), "{error}");
 }

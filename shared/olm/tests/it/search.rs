@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use catalog_mirror_olm::{
-    RecordedShard, Recorder, SEARCH, SearchFacet, SearchField, SearchFilter, SearchIndex, SearchQuery, TooManyTerms,
+    RecordedShard, Recorder, SEARCH, SearchFacet, SearchField, SearchFilter, SearchIndex,
+    SearchQuery, TooManyTerms,
 };
 use model::{Facts, IndexedMeta, SearchPackage};
 use proptest::prelude::*;
@@ -41,7 +42,8 @@ fn recorder<'s>(name: &'s str, metas: &'s [IndexedMeta]) -> Box<dyn Recorder + '
     })
 }
 
-/// Reads a package block by block, a second time if its head is needed. Returns the texts and the number of passes.
+/// Reads a package block by block, a second time if its head is needed. Returns the texts and the
+/// number of passes.
 fn read(name: &str, metas: &[Value], block: usize) -> (SearchPackage, usize) {
     let (lines, index) = lines(metas);
     let mut recorder = recorder(name, &index);
@@ -114,7 +116,10 @@ fn recorder_takes_texts_of_the_head_of_the_default_channel() {
     let object = STANDARD.encode(document.to_string());
     let mut properties = properties(&csv);
     properties[2] = json!({"type": "olm.bundle.object", "value": {"data": object}});
-    assert_eq!(read("kafka-operator", &package(&properties), 1 << 20), (expected, 1));
+    assert_eq!(
+        read("kafka-operator", &package(&properties), 1 << 20),
+        (expected, 1)
+    );
 }
 
 #[rstest]
@@ -158,8 +163,12 @@ fn finds(index: &SearchIndex, text: &str) -> bool {
 #[test]
 fn every_kind_is_found_by_itself_and_by_its_parts() {
     let long = format!("Certificate{}Request", "x".repeat(60));
-    let kinds = (0..300).map(|at| format!("Kind{at}zz")).chain([long.clone()]);
-    let kinds = kinds.map(|kind| json!({"type": "olm.gvk", "value": {"group": "g", "version": "v1", "kind": kind}}));
+    let kinds = (0..300)
+        .map(|at| format!("Kind{at}zz"))
+        .chain([long.clone()]);
+    let kinds = kinds.map(
+        |kind| json!({"type": "olm.gvk", "value": {"group": "g", "version": "v1", "kind": kind}}),
+    );
     let index = index_of(&kinds.collect::<Vec<_>>().into());
     for text in ["Kind0zz", "kind299zz", &long, "request"] {
         assert!(finds(&index, text), "{text}");
@@ -171,17 +180,22 @@ fn every_kind_is_found_by_itself_and_by_its_parts() {
 fn words_of_a_package_are_kept_up_to_their_bytes() {
     let words = |last: usize| -> Vec<String> {
         let filled = (0..64).map(|at| format!("{at:02}{}", "a".repeat(1021)));
-        filled.take(63).chain([format!("z{}", "b".repeat(last - 1))]).collect()
+        filled
+            .take(63)
+            .chain([format!("z{}", "b".repeat(last - 1))])
+            .collect()
     };
     for (last, is_kept) in [(1023, true), (1024, false)] {
         let keywords = words(last);
-        let index = index_of(&json!([{"type": "olm.csv.metadata", "value": {"keywords": keywords}}]));
+        let index =
+            index_of(&json!([{"type": "olm.csv.metadata", "value": {"keywords": keywords}}]));
         assert!(finds(&index, &keywords[62]), "{last}");
         assert_eq!(finds(&index, &keywords[63]), is_kept, "{last}");
     }
 }
 
-/// The name of the default channel is compared with the names of all channels, and the head with all bundles.
+/// The name of the default channel is compared with the names of all channels, and the head with
+/// all bundles.
 #[test]
 fn recorder_takes_no_longer_for_a_long_name_of_the_default_channel() {
     let took = |length: usize| {
@@ -190,7 +204,11 @@ fn recorder_takes_no_longer_for_a_long_name_of_the_default_channel() {
             json!({"schema": "olm.package", "name": "p", "defaultChannel": long}),
             json!({"schema": "olm.channel", "package": "p", "name": "other", "entries": [{"name": "p.v1"}]}),
         ];
-        metas.extend((0..20_000).map(|at| json!({"schema": "olm.bundle", "package": "p", "name": format!("b{at}")})));
+        metas.extend(
+            (0..20_000).map(
+                |at| json!({"schema": "olm.bundle", "package": "p", "name": format!("b{at}")}),
+            ),
+        );
         let (lines, index) = lines(&metas);
         let mut recorder = recorder("p", &index);
         let began = Instant::now();
@@ -213,13 +231,15 @@ fn query_has_at_most_ten_words() {
     assert_eq!((find(10), find(11)), (Ok(3), Err(TooManyTerms)));
 }
 
-/// Texts with words in camel case, accents, ligatures and signs, some of them longer than what is shown.
+/// Texts with words in camel case, accents, ligatures and signs, some of them longer than what is
+/// shown.
 fn texts() -> impl Strategy<Value = String> {
     "([A-Za-zäÉß½™ﬁ\u{301}_./ -]{0,30}|ﷺ|([A-Z][a-z]{1,9}){1,9}|([a-z]{1,9} ){40})"
 }
 
 proptest! {
-    /// Looks for each word of each text by itself. Here a word ends where its letters and digits do.
+    /// Looks for each word of each text by itself. Here a word ends where its letters and digits
+    /// do.
     #[test]
     fn find_finds_what_a_naive_search_over_the_lines_finds(texts in proptest::collection::vec(texts(), 6), kinds in proptest::collection::vec(texts(), 0..3)) {
         let mut properties = vec![json!({"type": "olm.csv.metadata", "value": {

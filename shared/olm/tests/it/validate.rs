@@ -1,4 +1,5 @@
-//! The rules against a table of catalogs that break them, and properties that hold for all catalogs.
+//! The rules against a table of catalogs that break them, and properties that hold for all
+//! catalogs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -33,7 +34,8 @@ fn package_of(document: &Value) -> String {
 }
 
 fn shard(name: &str, lines: &str, sink: &mut dyn FnMut(RuleViolation)) -> SchemaCounts {
-    // The tests write YAML with an error as text with a colon twice, a tab, a quote or a reserved character.
+    // The tests write YAML with an error as text with a colon twice, a tab, a quote or a reserved
+    // character.
     let mut validator = ShardValidator::new(name, |data| matches!(data, b"a: b" | b"hello"));
     for chunk in lines.as_bytes().chunks(1000) {
         validator.push(chunk, sink);
@@ -46,7 +48,11 @@ fn line(document: &Value) -> String {
 }
 
 fn rules(text: &str) -> BTreeSet<&'static str> {
-    validate(text).0.iter().map(|violation| violation.rule.code()).collect()
+    validate(text)
+        .0
+        .iter()
+        .map(|violation| violation.rule.code())
+        .collect()
 }
 
 /// A finding about a second bundle of a version quotes the first one.
@@ -54,8 +60,11 @@ fn rules(text: &str) -> BTreeSet<&'static str> {
 fn bundles_of_one_version_take_no_longer_with_a_long_name() {
     let took = |length: usize| {
         let bundle = |name: &str| {
-            let properties = json!([{"type": "olm.package", "value": {"packageName": "p", "version": "1.0.0"}}]);
-            line(&json!({"schema": "olm.bundle", "package": "p", "name": name, "properties": properties}))
+            let properties =
+                json!([{"type": "olm.package", "value": {"packageName": "p", "version": "1.0.0"}}]);
+            line(
+                &json!({"schema": "olm.bundle", "package": "p", "name": name, "properties": properties}),
+            )
         };
         let mut lines = bundle(&"b".repeat(length));
         lines.extend((0..2000).map(|at| bundle(&format!("b{at}"))));
@@ -100,7 +109,9 @@ fn catalog_of_its_own_lines_is_the_same() {
 fn rule_always_has_five_mutations() {
     // A line that is too complex has megabytes, so it has a test of its own.
     for rule in Rule::ALL.iter().filter(|rule| **rule != Rule::TooComplex) {
-        let count = mutations::all().filter(|mutation| mutation.rule == rule.code()).count();
+        let count = mutations::all()
+            .filter(|mutation| mutation.rule == rule.code())
+            .count();
         assert!(count >= 5, "{rule:?}: {count}");
     }
     let codes: BTreeSet<_> = Rule::ALL.iter().map(|rule| rule.code()).collect();
@@ -142,7 +153,9 @@ fn violation_names_channel_bundle_line_and_value() {
 
 #[test]
 fn icons_and_phases_of_support_are_only_warnings() {
-    let severities = Rule::ALL.iter().filter(|rule| rule.severity() == Severity::Warning);
+    let severities = Rule::ALL
+        .iter()
+        .filter(|rule| rule.severity() == Severity::Warning);
     let codes: Vec<&str> = severities.map(|rule| rule.code()).collect();
     let mut codes = codes.iter();
     assert!(codes.all(|code| *code == "icon-invalid" || code.starts_with("lifecycle-")));
@@ -159,7 +172,8 @@ fn other_schemas_are_counted_up_to_a_limit() {
 /// Returns the lines of a package with a channel of `entries`, and a bundle for each.
 fn package(entries: &[Value]) -> String {
     let mut text = line(&json!({"schema": "olm.package", "name": "p", "defaultChannel": "c"}));
-    text += &line(&json!({"schema": "olm.channel", "name": "c", "package": "p", "entries": entries}));
+    text +=
+        &line(&json!({"schema": "olm.channel", "name": "c", "package": "p", "entries": entries}));
     for (at, entry) in entries.iter().enumerate() {
         let property = json!({"type": "olm.package", "value": {"packageName": "p", "version": format!("1.0.{at}")}});
         let bundle = json!({
@@ -190,7 +204,8 @@ fn long_chain_is_walked_once_without_recursion() {
 #[test]
 fn violation_of_long_names_stays_short() {
     let name = "x".repeat(1 << 20);
-    let text = line(&json!({"schema": "olm.channel", "name": name, "entries": [{"skipRange": name}]}));
+    let text =
+        line(&json!({"schema": "olm.channel", "name": name, "entries": [{"skipRange": name}]}));
     for violation in validate(&text).0 {
         assert!(serde_json::to_string(&violation).unwrap().len() < 4000);
     }
@@ -210,14 +225,22 @@ proptest! {
 fn line_has_at_most_131072_values_or_one_for_each_24_bytes() {
     // The fields of the channel and of its entry are ten of them.
     let most = (1 << 17) - 10;
-    let skips = r#"{"schema":"olm.channel","package":"p","name":"c","entries":[{"name":"a","skips":["#;
-    let keywords = r#"{"schema":"olm.bundle","properties":[{"type":"olm.csv.metadata","value":{"keywords":["#;
+    let skips =
+        r#"{"schema":"olm.channel","package":"p","name":"c","entries":[{"name":"a","skips":["#;
+    let keywords =
+        r#"{"schema":"olm.bundle","properties":[{"type":"olm.csv.metadata","value":{"keywords":["#;
     let long = format!("\"{}\"", "x".repeat(30));
     for (case, start, item, count, is_refused) in [
         ("most", skips, "\"a\"", most, false),
         ("one more", skips, "\"a\"", most + 1, true),
         ("more in a long line", skips, &long, most + 1000, false),
-        ("values that are only checked", keywords, "\"a\"", most + 1000, false),
+        (
+            "values that are only checked",
+            keywords,
+            "\"a\"",
+            most + 1000,
+            false,
+        ),
     ] {
         let end = if start == skips { "]}]}" } else { "]}}]}" };
         let line = format!("{start}{}{end}", vec![item; count].join(","));
@@ -228,7 +251,10 @@ fn line_has_at_most_131072_values_or_one_for_each_24_bytes() {
 
 #[test]
 fn day_before_1970_is_refused() {
-    assert_eq!("1970-01-01".parse::<Day>().unwrap().to_string(), "1970-01-01");
+    assert_eq!(
+        "1970-01-01".parse::<Day>().unwrap().to_string(),
+        "1970-01-01"
+    );
     let error = "1969-12-31".parse::<Day>().unwrap_err().to_string();
     assert_eq!(error, "\"1969-12-31\" is not a day such as 2026-11-26");
 }

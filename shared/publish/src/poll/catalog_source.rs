@@ -1,7 +1,9 @@
 use std::{fmt, path::Path, time::Duration};
 
 use compose::{Composition, CompositionInput};
-use model::{Availability, CatalogName, Current, INPUTS_MAX, ImageReference, Key, Sha256, text::chain};
+use model::{
+    Availability, CatalogName, Current, INPUTS_MAX, ImageReference, Key, Sha256, text::chain,
+};
 use source::{Digest, Lookaside, Source};
 use store::{ReadError, Store, StoreExt};
 use trust::policy::Policy;
@@ -19,19 +21,22 @@ pub struct Catalog {
     pub availability: Availability,
     /// Time between two polls. Without one, the catalog is polled once.
     pub interval: Option<Duration>,
-    /// Policy for the signatures of its image. Without one, none is asked for. What a composition pulls has policies of its own.
+    /// Policy for the signatures of its image. Without one, none is asked for. What a composition
+    /// pulls has policies of its own.
     pub policy: Option<Policy>,
     /// Location of its simple signatures, if the policy asks for some.
     pub lookaside: Option<Lookaside>,
-    /// Limits of its source, in place of those of the mirror. `memory_bytes` is not used: the mirror's is for all catalogs.
+    /// Limits of its source, in place of those of the mirror. `memory_bytes` is not used: the
+    /// mirror's is for all catalogs.
     pub limits: Option<SourceLimits>,
-    /// Treatment of content that violates the rules of OLM. Default: it is published and the findings are named; a composition is
-    /// refused.
+    /// Treatment of content that violates the rules of OLM. Default: it is published and the
+    /// findings are named; a composition is refused.
     pub validation: ValidationMode,
 }
 
 impl Catalog {
-    /// Returns an available catalog that is polled once, without a policy and with the limits of the mirror.
+    /// Returns an available catalog that is polled once, without a policy and with the limits of
+    /// the mirror.
     pub fn new(name: CatalogName, source: impl Into<CatalogSource>) -> Self {
         let source = source.into();
         Self {
@@ -100,8 +105,8 @@ pub enum InputPlace {
         /// State at which the composition stays. Default: the one that is published.
         pin: Option<Sha256>,
     },
-    /// Source that is pulled for the composition alone, with the policy for its signatures. It has the name of the composed
-    /// catalog.
+    /// Source that is pulled for the composition alone, with the policy for its signatures. It has
+    /// the name of the composed catalog.
     Pulled(Box<Catalog>),
 }
 
@@ -126,7 +131,9 @@ impl CatalogSource {
 
     /// Returns true if the catalog is pulled from this reference.
     pub fn is_at(&self, reference: &ImageReference) -> bool {
-        let source = self.pulled().map(|source| ImageReference::new(&source.to_string()));
+        let source = self
+            .pulled()
+            .map(|source| ImageReference::new(&source.to_string()));
         source.as_ref() == Some(reference)
     }
 
@@ -140,7 +147,10 @@ impl CatalogSource {
 
     /// Returns every source that is pulled for the catalog.
     pub fn pulled_sources(&self) -> impl Iterator<Item = &Source> {
-        let inputs = self.composed().into_iter().flat_map(|composed| &composed.inputs);
+        let inputs = self
+            .composed()
+            .into_iter()
+            .flat_map(|composed| &composed.inputs);
         let inputs = inputs.filter_map(|input| match input {
             InputPlace::Published { .. } => None,
             InputPlace::Pulled(catalog) => catalog.source.pulled(),
@@ -150,7 +160,10 @@ impl CatalogSource {
 
     /// Returns the names of the published catalogs that a composition is made of.
     pub fn inputs(&self) -> impl Iterator<Item = &CatalogName> {
-        let inputs = self.composed().into_iter().flat_map(|composed| &composed.inputs);
+        let inputs = self
+            .composed()
+            .into_iter()
+            .flat_map(|composed| &composed.inputs);
         inputs.filter_map(|input| match input {
             InputPlace::Published { name, .. } => Some(name),
             InputPlace::Pulled(_) => None,
@@ -159,11 +172,16 @@ impl CatalogSource {
 }
 
 impl ComposedSource {
-    /// Parses the inputs and additions of a composition for the catalog `name`. Relative paths start at `folder`.
+    /// Parses the inputs and additions of a composition for the catalog `name`. Relative paths
+    /// start at `folder`.
     ///
     /// # Errors
     /// The first input or addition that cannot be used.
-    pub fn new(name: &CatalogName, composition: Composition, folder: &Path) -> Result<Self, ComposedSourceError> {
+    pub fn new(
+        name: &CatalogName,
+        composition: Composition,
+        folder: &Path,
+    ) -> Result<Self, ComposedSourceError> {
         let checked = composition.check();
         checked.map_err(|error| ComposedSourceError(chain(&error)))?;
         let count = composition.inputs.len();
@@ -183,12 +201,19 @@ impl ComposedSource {
             Some(published) => Ok(published),
             None => pulled(input.name()),
         });
-        let additions = composition.add.iter().map(|addition| pulled(&addition.source));
+        let additions = composition
+            .add
+            .iter()
+            .map(|addition| pulled(&addition.source));
         let inputs = inputs.chain(additions).collect::<Result<_, _>>()?;
-        Ok(Self { composition, inputs })
+        Ok(Self {
+            composition,
+            inputs,
+        })
     }
 
-    /// Takes each input from the store, instead of pulling it once more, whose reference is that of a published catalog.
+    /// Takes each input from the store, instead of pulling it once more, whose reference is that of
+    /// a published catalog.
     pub fn share_sources(&mut self, published: impl Fn(&ImageReference) -> Option<CatalogName>) {
         for (input, place) in self.composition.inputs.iter().zip(&mut self.inputs) {
             let reference = input.catalog.as_deref().map(ImageReference::new);
@@ -200,7 +225,8 @@ impl ComposedSource {
         }
     }
 
-    /// Takes inputs from the store that name the source of a published catalog, by its reference or by the digest that was pulled.
+    /// Takes inputs from the store that name the source of a published catalog, by its reference or
+    /// by the digest that was pulled.
     ///
     /// # Errors
     /// A store that cannot be read.
@@ -225,9 +251,14 @@ impl ComposedSource {
 }
 
 impl InputPlace {
-    /// Returns the published catalog that an input names: `NAME` or `NAME@CONTENT-HASH`. A text with a slash is a source.
+    /// Returns the published catalog that an input names: `NAME` or `NAME@CONTENT-HASH`. A text
+    /// with a slash is a source.
     fn published(input: &CompositionInput) -> Result<Option<Self>, ComposedSourceError> {
-        let Some(text) = input.catalog.as_deref().filter(|text| !text.contains(['/', ':'])) else {
+        let Some(text) = input
+            .catalog
+            .as_deref()
+            .filter(|text| !text.contains(['/', ':']))
+        else {
             return Ok(None);
         };
         let (name, hash) = match text.split_once('@') {
@@ -239,7 +270,10 @@ impl InputPlace {
         };
         let pin = hash.map(str::parse).transpose();
         let pin = pin.map_err(|error| {
-            let error = format!("{text}: after the @ comes a content hash: {}", chain(&error));
+            let error = format!(
+                "{text}: after the @ comes a content hash: {}",
+                chain(&error)
+            );
             ComposedSourceError(error)
         })?;
         Ok(Some(Self::Published { name, pin }))
@@ -247,13 +281,18 @@ impl InputPlace {
 }
 
 impl fmt::Display for CatalogSource {
-    /// Writes a source as it is configured, and a composition as `compose:` with the names of its inputs and a hash, so that a
-    /// changed composition has another text.
+    /// Writes a source as it is configured, and a composition as `compose:` with the names of its
+    /// inputs and a hash, so that a changed composition has another text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Pulled(source) => source.fmt(f),
             Self::Composed(composed) => {
-                let names: Vec<&str> = composed.composition.inputs.iter().map(CompositionInput::name).collect();
+                let names: Vec<&str> = composed
+                    .composition
+                    .inputs
+                    .iter()
+                    .map(CompositionInput::name)
+                    .collect();
                 let json = serde_json::to_vec(&composed.composition).map_err(|_| fmt::Error)?;
                 let hash = Sha256::of(&json).to_string();
                 write!(f, "compose:{}#{}", names.join(","), &hash[..HASH_DIGITS])

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use compose::Explanation;
-use model::{CatalogName, Current, EmptyLayers, ObjectRef, Outcome, Sha256, Snapshot, SourceInput, text::chain};
+use model::{
+    CatalogName, Current, EmptyLayers, ObjectRef, Outcome, Sha256, Snapshot, SourceInput,
+    text::chain,
+};
 use render::Rendering;
 use serde::Serialize;
 use source::{Digest, Source};
@@ -16,10 +19,12 @@ use super::inputs::{InputCatalog, render_composition};
 use super::once::Poll;
 use super::pull::{PublishedShards, pull};
 use crate::{
-    Catalog, Mirror, PollError, PollOptions, PublishError, Transaction, status::read_status, transaction::Pointer,
+    Catalog, Mirror, PollError, PollOptions, PublishError, Transaction, status::read_status,
+    transaction::Pointer,
 };
 
-/// Version of the meaning of a composition. It grows when the same composition would give another catalog.
+/// Version of the meaning of a composition. It grows when the same composition would give another
+/// catalog.
 const COMPOSE_VERSION: u32 = 1;
 
 /// Maximum number of notices of a composition in the log.
@@ -28,7 +33,8 @@ const NOTICES_MAX: usize = 20;
 /// Inputs and additions of a composition as a poll found them.
 #[derive(Debug)]
 pub(crate) struct ResolvedInputs<'c> {
-    /// Revision of the composition: it changes with the composition and with the content of each input.
+    /// Revision of the composition: it changes with the composition and with the content of each
+    /// input.
     pub(crate) revision: Digest,
     /// Inputs, then additions, in the order of the composition.
     inputs: Vec<ResolvedInput<'c>>,
@@ -58,10 +64,12 @@ struct RevisionText<'a> {
 }
 
 impl<'c> ResolvedInputs<'c> {
-    /// Finds the state of each input and addition. `base` is what the composed catalog has published.
+    /// Finds the state of each input and addition. `base` is what the composed catalog has
+    /// published.
     ///
     /// # Errors
-    /// [`PollError::Waiting`] for an input that cannot be used now, and the errors of store and registry.
+    /// [`PollError::Waiting`] for an input that cannot be used now, and the errors of store and
+    /// registry.
     pub(crate) async fn find(
         mirror: &Mirror,
         catalog: &Catalog,
@@ -70,7 +78,12 @@ impl<'c> ResolvedInputs<'c> {
     ) -> Result<Self, PollError> {
         let mut inputs = Vec::new();
         let count = composed.composition.inputs.len();
-        for ((at, place), name) in composed.inputs.iter().enumerate().zip(composed.composition.names()) {
+        for ((at, place), name) in composed
+            .inputs
+            .iter()
+            .enumerate()
+            .zip(composed.composition.names())
+        {
             inputs.push(match place {
                 InputPlace::Published { name, pin } => {
                     ResolvedInput::Published(published_input(mirror, name, *pin, base).await?)
@@ -108,11 +121,16 @@ impl<'c> ResolvedInputs<'c> {
         published.collect()
     }
 
-    /// Returns the text by which errors name each input that has to be pulled, its catalog, and its digest.
+    /// Returns the text by which errors name each input that has to be pulled, its catalog, and its
+    /// digest.
     pub(crate) fn pulled(&self) -> impl Iterator<Item = (&str, &'c Catalog, &Digest)> {
         self.inputs.iter().filter_map(|input| match input {
             ResolvedInput::Published(_) => None,
-            ResolvedInput::Pulled { place, catalog, digest } => Some((&**place, *catalog, digest)),
+            ResolvedInput::Pulled {
+                place,
+                catalog,
+                digest,
+            } => Some((&**place, *catalog, digest)),
         })
     }
 }
@@ -121,8 +139,11 @@ impl ResolvedInput<'_> {
     fn revision(&self) -> String {
         match self {
             Self::Published(input) => input.content_hash.to_string(),
-            Self::Pulled { catalog, digest, .. } => match &catalog.policy {
-                // Under another policy the same image is another revision, so that its signatures are verified again.
+            Self::Pulled {
+                catalog, digest, ..
+            } => match &catalog.policy {
+                // Under another policy the same image is another revision, so that its signatures
+                // are verified again.
                 Some(policy) => format!("{digest} {}", policy.hash()),
                 None => digest.to_string(),
             },
@@ -130,15 +151,20 @@ impl ResolvedInput<'_> {
     }
 }
 
-/// Returns the error of the first input whose own source is refused. Its published state is used all the same, but the
-/// composition is not as new as its sources are.
-pub(crate) async fn refused_input(store: &dyn Store, composed: &ComposedSource) -> Option<PollError> {
+/// Returns the error of the first input whose own source is refused. Its published state is used
+/// all the same, but the composition is not as new as its sources are.
+pub(crate) async fn refused_input(
+    store: &dyn Store,
+    composed: &ComposedSource,
+) -> Option<PollError> {
     for place in &composed.inputs {
         if let InputPlace::Published { name, pin: None } = place
             && let Some(status) = read_status(store, name).await
             && status.outcome == Outcome::Refused
         {
-            let error = status.error.unwrap_or_else(|| "its source was refused".to_owned());
+            let error = status
+                .error
+                .unwrap_or_else(|| "its source was refused".to_owned());
             return Some(waiting(name, error));
         }
     }
@@ -151,7 +177,10 @@ fn waiting(input: &CatalogName, reason: impl Into<String>) -> PollError {
 }
 
 fn pulled_source(pulled: &Catalog) -> &Source {
-    pulled.source.pulled().expect("what a composition pulls is a source")
+    pulled
+        .source
+        .pulled()
+        .expect("what a composition pulls is a source")
 }
 
 /// Returns the state of a published catalog at which the composition is now.
@@ -168,12 +197,16 @@ async fn published_input(
         let status = read_status(store, name).await;
         let reason = match status.and_then(|status| status.error) {
             Some(error) => format!("it was never published: {error}"),
-            None => "the store has no such catalog; configure it, or copy it with sync or import".to_owned(),
+            None => "the store has no such catalog; configure it, or copy it with sync or import"
+                .to_owned(),
         };
         return Err(waiting(name, reason));
     };
     if !pointer.signature_verified {
-        return Err(waiting(name, "its current.json is not signed by a trusted key"));
+        return Err(waiting(
+            name,
+            "its current.json is not signed by a trusted key",
+        ));
     }
     let Some(current) = pointer.current else {
         return Err(waiting(name, "its current.json is damaged"));
@@ -191,8 +224,12 @@ async fn published_input(
     };
     let own = base.into_iter().flat_map(|base| &base.source.inputs);
     let own = own.filter(|input| input.catalog == *name && input.content_hash == pin);
-    let known = current.snapshots_of(pin).chain(own.map(|input| input.snapshot));
-    let is_there = async |snapshot: ObjectRef| Ok::<_, ReadError>(store.head(&snapshot.key()).await?.is_some());
+    let known = current
+        .snapshots_of(pin)
+        .chain(own.map(|input| input.snapshot));
+    let is_there = async |snapshot: ObjectRef| {
+        Ok::<_, ReadError>(store.head(&snapshot.key()).await?.is_some())
+    };
     for snapshot in known {
         if is_there(snapshot).await? {
             return Ok(input(pin, snapshot));
@@ -211,8 +248,8 @@ async fn published_input(
 }
 
 impl Mirror {
-    /// Composes a catalog without publishing it, from the inputs that a poll would take, and explains the result. Renders it if
-    /// `render` is true.
+    /// Composes a catalog without publishing it, from the inputs that a poll would take, and
+    /// explains the result. Renders it if `render` is true.
     ///
     /// # Errors
     /// Those of a poll.
@@ -224,31 +261,43 @@ impl Mirror {
         catalog: &Catalog,
         render: bool,
     ) -> Result<(Option<Rendering>, Explanation), PollError> {
-        let composed = catalog.source.composed().expect("the catalog is a composition");
+        let composed = catalog
+            .source
+            .composed()
+            .expect("the catalog is a composition");
         let budget = self.budget(catalog);
         let mut poll = Poll::new(self, catalog, PollOptions::default());
-        poll.inputs = Some(Arc::new(ResolvedInputs::find(self, catalog, composed, None).await?));
+        poll.inputs = Some(Arc::new(
+            ResolvedInputs::find(self, catalog, composed, None).await?,
+        ));
         if render {
-            let (content, explanation) = compose_inputs(&mut poll, composed, None, None, &budget).await?;
+            let (content, explanation) =
+                compose_inputs(&mut poll, composed, None, None, &budget).await?;
             return Ok((Some(content.rendering), explanation));
         }
         let (_, mut catalogs) = read_inputs(&mut poll, composed, None, &budget).await?;
         let (composition, own) = (composed.composition.clone(), budget.clone());
         let explained = run(budget, move || {
             let mut explanation = Explanation::with_decisions();
-            let composed = compose::compose(&composition, &mut catalogs, &mut explanation, &mut |_, _| Ok(()), &own);
+            let composed = compose::compose(
+                &composition,
+                &mut catalogs,
+                &mut explanation,
+                &mut |_, _| Ok(()),
+                &own,
+            );
             composed.map(|()| explanation)
         });
         Ok((None, explained.await??))
     }
 }
 
-/// Composes and renders the catalog of a poll, and explains the result. Shards of `previous` are used again. Without a transaction
-/// nothing of it is published.
+/// Composes and renders the catalog of a poll, and explains the result. Shards of `previous` are
+/// used again. Without a transaction nothing of it is published.
 ///
 /// # Errors
-/// [`PollError::Compose`] if the composition does not fit its inputs, [`PollError::Waiting`] for an input that is not stored
-/// any more, and the errors of pulling and rendering.
+/// [`PollError::Compose`] if the composition does not fit its inputs, [`PollError::Waiting`] for an
+/// input that is not stored any more, and the errors of pulling and rendering.
 pub(crate) async fn compose_inputs(
     poll: &mut Poll<'_>,
     composed: &ComposedSource,
@@ -273,7 +322,10 @@ async fn read_inputs(
     transaction: Option<&Transaction>,
     budget: &Budget,
 ) -> Result<(Vec<Arc<Snapshot>>, Vec<InputCatalog>), PollError> {
-    let inputs = poll.inputs.clone().expect("the inputs were found for the revision");
+    let inputs = poll
+        .inputs
+        .clone()
+        .expect("the inputs were found for the revision");
     let (mut snapshots, mut catalogs) = (Vec::new(), Vec::new());
     for (name, input) in composed.composition.names().zip(&inputs.inputs) {
         let name = name.to_owned();
@@ -282,9 +334,17 @@ async fn read_inputs(
                 let snapshot = published(&*poll.mirror.store, input, transaction).await?;
                 snapshots.push(snapshot.clone());
                 let shards = Box::new(PublishedShards::new(poll.mirror.store.clone(), [], None));
-                InputCatalog::Published { name, shards, snapshot }
+                InputCatalog::Published {
+                    name,
+                    shards,
+                    snapshot,
+                }
             }
-            ResolvedInput::Pulled { place, catalog, digest } => {
+            ResolvedInput::Pulled {
+                place,
+                catalog,
+                digest,
+            } => {
                 let stored = PublishedShards::new(poll.mirror.store.clone(), [], None);
                 let (source, empty) = (pulled_source(catalog), EmptyLayers::default());
                 let renderer = poll.renderer(stored, budget);
@@ -297,7 +357,8 @@ async fn read_inputs(
     Ok((snapshots, catalogs))
 }
 
-/// Reads the Snapshot of an input, and makes sure that collection keeps what it names until the commit.
+/// Reads the Snapshot of an input, and makes sure that collection keeps what it names until the
+/// commit.
 async fn published(
     store: &dyn Store,
     input: &SourceInput,
@@ -327,6 +388,9 @@ pub(crate) fn log_notices(explanation: &Explanation) {
     }
     let more = explanation.notices.len().saturating_sub(NOTICES_MAX) + explanation.more_notices;
     if more > 0 {
-        tracing::info!(more, "`catalog-mirror compose --explain` prints the other notices");
+        tracing::info!(
+            more,
+            "`catalog-mirror compose --explain` prints the other notices"
+        );
     }
 }

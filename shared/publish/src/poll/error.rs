@@ -14,7 +14,9 @@ pub enum PollError {
     #[error("cannot fetch the signatures of the image")]
     Signatures(#[source] source::Error),
     /// The signatures of the image do not meet the policy.
-    #[error("the image was not published: its signatures are not what the policy of the catalog asks for")]
+    #[error(
+        "the image was not published: its signatures are not what the policy of the catalog asks for"
+    )]
     Rejected(#[from] trust::policy::VerifyError),
     /// The source cannot be resolved or pulled.
     #[error("cannot pull the catalog")]
@@ -44,7 +46,8 @@ pub enum PollError {
     /// The store cannot be read or written, or the publication cannot be committed.
     #[error(transparent)]
     Publish(#[from] PublishError),
-    /// The new content looks like an accident, or violates the rules of OLM and the catalog refuses that.
+    /// The new content looks like an accident, or violates the rules of OLM and the catalog refuses
+    /// that.
     #[error("the new content was not published: {0}")]
     Refused(String),
     /// The process died each time that it pulled this revision.
@@ -68,7 +71,8 @@ pub enum PollError {
     /// The poll did not end within [`PollOptions::time`](crate::PollOptions::time).
     #[error("the poll did not end within {} s, which was all the time there was", .0.as_secs())]
     OutOfTime(Duration),
-    /// The pull took more processor time, or a store or registry more time, than the catalog may have.
+    /// The pull took more processor time, or a store or registry more time, than the catalog may
+    /// have.
     #[error("pulling and publishing the catalog took more than {} s, its limit pullSeconds", .0.as_secs())]
     PullTime(Duration),
     /// An earlier content cannot be published again, for this reason.
@@ -94,17 +98,21 @@ impl PollError {
         }
     }
 
-    /// Returns the error and its causes on one line, and the settings that would admit what exceeds a limit.
+    /// Returns the error and its causes on one line, and the settings that would admit what exceeds
+    /// a limit.
     pub fn text(&self) -> String {
         let limits = self.limits().into_iter();
-        let advice = limits.map(|limit| format!("; a larger limits.{limit} of the catalog admits it"));
-        iter::once(model::text::error_line(self)).chain(advice).collect()
+        let advice =
+            limits.map(|limit| format!("; a larger limits.{limit} of the catalog admits it"));
+        iter::once(model::text::error_line(self))
+            .chain(advice)
+            .collect()
     }
 
     /// True if a registry refused the credentials, or wanted some where none were given.
     pub fn is_refused_login(&self) -> bool {
-        // 403 too: a registry answers it for a valid account that may not pull, and a rotated secret may name another
-        // account.
+        // 403 too: a registry answers it for a valid account that may not pull, and a rotated
+        // secret may name another account.
         matches!(
             self.cause(),
             Self::Image(source::Error::Server(error)) | Self::Signatures(source::Error::Server(error))
@@ -112,7 +120,8 @@ impl PollError {
         )
     }
 
-    /// Returns the kind of the error, or of that with which an earlier poll of the same revision ended.
+    /// Returns the kind of the error, or of that with which an earlier poll of the same revision
+    /// ended.
     pub const fn kind(&self) -> RejectionKind {
         match self.cause() {
             Self::KnownRevision(known) => known.kind,
@@ -125,9 +134,11 @@ impl PollError {
     pub fn limits(&self) -> BTreeSet<&'static str> {
         match self.cause() {
             Self::Render(error) => error.limits(),
-            Self::Image(error) | Self::Signatures(error) => {
-                error.limit().map(|exceeded| exceeded.name).into_iter().collect()
-            }
+            Self::Image(error) | Self::Signatures(error) => error
+                .limit()
+                .map(|exceeded| exceeded.name)
+                .into_iter()
+                .collect(),
             Self::PullTime(_) => BTreeSet::from(["pullSeconds"]),
             Self::Compose(compose::ComposeError::Work {
                 over: OverBudget::Steps(_),
@@ -137,11 +148,15 @@ impl PollError {
         }
     }
 
-    /// True if the same revision would come to the same end again: under the same settings, program and published state.
+    /// True if the same revision would come to the same end again: under the same settings, program
+    /// and published state.
     pub(crate) const fn is_verdict(&self) -> bool {
         match self.cause() {
-            Self::Render(error) => matches!(error, RenderError::Invalid { .. } | RenderError::Limit(_)),
-            // Layers and manifests are verified by their digests before any of these, so no broken transfer leads here.
+            Self::Render(error) => {
+                matches!(error, RenderError::Invalid { .. } | RenderError::Limit(_))
+            }
+            // Layers and manifests are verified by their digests before any of these, so no broken
+            // transfer leads here.
             Self::Image(error) => match error {
                 source::Error::Image(error) => !matches!(error, ImageError::Changed(_)),
                 source::Error::Tree { source, .. } => source.is_of_content(),
@@ -158,13 +173,14 @@ impl PollError {
                         ..
                     }
             ),
-            // Signatures are not: they are pushed after their image and do not change its digest. They are looked for
-            // before the pull, so a refused image costs no download.
+            // Signatures are not: they are pushed after their image and do not change its digest.
+            // They are looked for before the pull, so a refused image costs no download.
             _ => false,
         }
     }
 
-    /// True if the revision is not pulled again by this program with these settings, unless a poll is forced.
+    /// True if the revision is not pulled again by this program with these settings, unless a poll
+    /// is forced.
     pub const fn is_final(&self) -> bool {
         self.is_verdict() || matches!(self, Self::Killer { .. } | Self::KnownRevision(_))
     }

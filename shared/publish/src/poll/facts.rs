@@ -1,4 +1,5 @@
-//! Facts about new content. Each is a function of the lines of a Package, so that a Package with known lines is not read again.
+//! Facts about new content. Each is a function of the lines of a Package, so that a Package with
+//! known lines is not read again.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -13,7 +14,8 @@ use work::{for_each, run};
 use super::{once::Poll, validation::ValidationMode};
 use crate::{PollError, Transaction};
 
-/// Maximum size of the lines that are read before the facts about them are merged, in bytes: it bounds the facts in memory.
+/// Maximum size of the lines that are read before the facts about them are merged, in bytes: it
+/// bounds the facts in memory.
 const BATCH_BYTES: u64 = 16 << 20;
 
 /// Content that was rendered.
@@ -24,8 +26,9 @@ pub(crate) struct NewContent {
 }
 
 impl Poll<'_> {
-    /// Reads what is new in the content, and validates it. Fails if the catalog refuses what is found.
-    /// Returns the stored bytes of the index and the numbers of findings too; no numbers if the catalog is not validated.
+    /// Reads what is new in the content, and validates it. Fails if the catalog refuses what is
+    /// found. Returns the stored bytes of the index and the numbers of findings too; no numbers if
+    /// the catalog is not validated.
     pub(crate) async fn describe(
         &mut self,
         transaction: &Transaction,
@@ -88,17 +91,27 @@ impl FactReader {
         let is_validated = self.kinds.iter().any(|kind| kind.name == FINDINGS.name);
         let is_new = |shard: &&Shard| is_validated && self.known.part(&FINDINGS, shard).is_none();
         let validated = shards.iter().filter(is_new).count();
-        let mut documents: Vec<FactsBuilder> = self.kinds.iter().copied().map(FactsBuilder::new).collect();
+        let mut documents: Vec<FactsBuilder> =
+            self.kinds.iter().copied().map(FactsBuilder::new).collect();
         let mut rest = shards;
         while !rest.is_empty() {
             let batch;
             (batch, rest) = rest.split_at(batch_length(rest));
             // One package changes at most polls.
-            let is_known = |shard: &&Shard| self.kinds.iter().all(|kind| self.known.part(kind, shard).is_some());
+            let is_known = |shard: &&Shard| {
+                self.kinds
+                    .iter()
+                    .all(|kind| self.known.part(kind, shard).is_some())
+            };
             let unknown = batch.iter().filter(|shard| !is_known(shard)).count();
             let size = |shard: &&Shard| shard.lines.size;
             let read = |shard: &Shard| self.read_shard(shard);
-            let parts = for_each(batch.iter().collect(), self.workers.min(unknown), size, read);
+            let parts = for_each(
+                batch.iter().collect(),
+                self.workers.min(unknown),
+                size,
+                read,
+            );
             for (shard, parts) in batch.iter().zip(parts) {
                 for (document, part) in documents.iter_mut().zip(parts?) {
                     document.push(&shard.name, part);
@@ -106,8 +119,16 @@ impl FactReader {
             }
         }
         let documents = documents.into_iter().map(|document| document.facts);
-        let documents = self.kinds.iter().map(|kind| kind.name).zip(documents).collect();
-        Ok(CatalogFacts { documents, validated })
+        let documents = self
+            .kinds
+            .iter()
+            .map(|kind| kind.name)
+            .zip(documents)
+            .collect();
+        Ok(CatalogFacts {
+            documents,
+            validated,
+        })
     }
 
     /// Returns the parts of a Shard, in the order of the kinds.
@@ -121,12 +142,19 @@ impl FactReader {
         };
         let known = |kind: &FactKind| self.known.part(kind, shard).map(ToOwned::to_owned);
         let mut parts: Vec<Option<Box<RawValue>>> = self.kinds.iter().map(known).collect();
-        let unknown = parts.iter_mut().zip(&self.kinds).filter(|(part, _)| part.is_none());
-        let mut recorders: Vec<_> = unknown.map(|(part, kind)| (part, (kind.recorder)(recorded))).collect();
+        let unknown = parts
+            .iter_mut()
+            .zip(&self.kinds)
+            .filter(|(part, _)| part.is_none());
+        let mut recorders: Vec<_> = unknown
+            .map(|(part, kind)| (part, (kind.recorder)(recorded)))
+            .collect();
         while !recorders.is_empty() {
             self.rendering.read_lines(shard, |lines| {
                 if budget.charge_bytes(lines.len()).is_ok() {
-                    recorders.iter_mut().for_each(|(_, recorder)| recorder.push(lines));
+                    recorders
+                        .iter_mut()
+                        .for_each(|(_, recorder)| recorder.push(lines));
                 }
             })?;
             self.rendering.check_budget()?;
@@ -140,7 +168,8 @@ impl FactReader {
     }
 }
 
-/// Returns the number of Shards at the start whose lines have at most [`BATCH_BYTES`], at least one.
+/// Returns the number of Shards at the start whose lines have at most [`BATCH_BYTES`], at least
+/// one.
 fn batch_length(shards: &[Shard]) -> usize {
     let mut bytes = 0_u64;
     let fits = shards.iter().take_while(|shard| {
@@ -159,7 +188,10 @@ pub struct KnownFacts {
 
 impl KnownFacts {
     /// Reads the facts of Snapshots, as far as they can be read.
-    pub async fn load<'s>(store: &dyn Store, snapshots: impl Iterator<Item = &'s Snapshot>) -> Self {
+    pub async fn load<'s>(
+        store: &dyn Store,
+        snapshots: impl Iterator<Item = &'s Snapshot>,
+    ) -> Self {
         let mut known = Self::default();
         for snapshot in snapshots {
             for kind in FACT_KINDS {
@@ -169,9 +201,14 @@ impl KnownFacts {
                 match read_stored::<Facts>(store, object).await {
                     Ok(facts) if facts.version == kind.version => known.add(kind, snapshot, facts),
                     Ok(_) => {}
-                    // They only save work. The hourly look at the stored objects finds and repairs a damaged document.
+                    // They only save work. The hourly look at the stored objects finds and repairs
+                    // a damaged document.
                     Err(error) => {
-                        tracing::warn!(error = chain(&error), kind = kind.name, "cannot read published facts");
+                        tracing::warn!(
+                            error = chain(&error),
+                            kind = kind.name,
+                            "cannot read published facts"
+                        );
                     }
                 }
             }
@@ -192,6 +229,8 @@ impl KnownFacts {
     }
 
     fn part(&self, kind: &FactKind, shard: &Shard) -> Option<&RawValue> {
-        self.parts.get(&(kind.name, shard.lines.sha256)).map(|part| &**part)
+        self.parts
+            .get(&(kind.name, shard.lines.sha256))
+            .map(|part| &**part)
     }
 }

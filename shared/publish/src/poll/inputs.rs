@@ -3,7 +3,9 @@ use std::env;
 use std::io::{Read, Seek};
 use std::sync::Arc;
 
-use compose::{ComposeError, ComposedContent, Composition, Explanation, PackageSource, ReadError, ReadSeek};
+use compose::{
+    ComposeError, ComposedContent, Composition, Explanation, PackageSource, ReadError, ReadSeek,
+};
 use model::{IndexedMeta, Sha256, ShardRef, Snapshot, decode_zstd_to};
 use render::{Renderer, Rendering, Shard, StoredShards};
 use tempfile::spooled_tempfile_in;
@@ -12,7 +14,8 @@ use work::Budget;
 use super::pull::PublishedShards;
 use crate::PollError;
 
-/// Largest size of lines that are kept in memory, in bytes. Few packages are larger, and one of them may have hundreds of megabytes.
+/// Largest size of lines that are kept in memory, in bytes. Few packages are larger, and one of
+/// them may have hundreds of megabytes.
 const SPOOL_BYTES: usize = 8 << 20;
 
 /// Catalog whose packages are read one by one. It blocks while it reads.
@@ -32,10 +35,18 @@ const ABSENT: &str = "the catalog has no such package";
 
 impl InputCatalog {
     /// Gives whole packages to the renderer, without reading their lines if they are published.
-    fn render_whole(&mut self, packages: &[String], renderer: &mut Renderer) -> Result<(), ReadError> {
-        let Self::Published { shards, snapshot, .. } = self else {
+    fn render_whole(
+        &mut self,
+        packages: &[String],
+        renderer: &mut Renderer,
+    ) -> Result<(), ReadError> {
+        let Self::Published {
+            shards, snapshot, ..
+        } = self
+        else {
             let mut packages = packages.iter();
-            return packages.try_for_each(|package| render_lines(package, &mut self.read(package)?, renderer));
+            return packages
+                .try_for_each(|package| render_lines(package, &mut self.read(package)?, renderer));
         };
         let indexed = shards.index(&snapshot.index)?.shards.into_iter();
         let metas = indexed.map(|shard| (shard.lines, shard.metas.into_owned()));
@@ -43,7 +54,10 @@ impl InputCatalog {
         for package in packages {
             let shard = shard_of(snapshot, package)?;
             let found = metas.remove(&shard.lines.sha256);
-            renderer.stored_shard(shard, found.ok_or("the index of the catalog has no such package")?);
+            renderer.stored_shard(
+                shard,
+                found.ok_or("the index of the catalog has no such package")?,
+            );
         }
         Ok(())
     }
@@ -58,8 +72,14 @@ impl PackageSource for InputCatalog {
 
     fn packages(&self) -> Vec<String> {
         match self {
-            Self::Published { snapshot, .. } => snapshot.shards().map(|shard| shard.name.clone()).collect(),
-            Self::Rendered { rendering, .. } => rendering.shards().iter().map(|shard| shard.name.clone()).collect(),
+            Self::Published { snapshot, .. } => {
+                snapshot.shards().map(|shard| shard.name.clone()).collect()
+            }
+            Self::Rendered { rendering, .. } => rendering
+                .shards()
+                .iter()
+                .map(|shard| shard.name.clone())
+                .collect(),
         }
     }
 
@@ -72,7 +92,9 @@ impl PackageSource for InputCatalog {
 
     fn read(&mut self, package: &str) -> Result<Box<dyn ReadSeek>, ReadError> {
         match self {
-            Self::Published { shards, snapshot, .. } => {
+            Self::Published {
+                shards, snapshot, ..
+            } => {
                 let shard = shard_of(snapshot, package)?;
                 decoded(&shards.load(&shard.stored)?, shard.lines.size)
             }
@@ -103,8 +125,9 @@ fn decoded(compressed: &[u8], size: u64) -> Result<Box<dyn ReadSeek>, ReadError>
     Ok(Box::new(lines))
 }
 
-/// Composes a catalog of inputs and additions, and renders it. Blocks: call it where that is allowed. Packages that are taken whole
-/// from a published catalog are neither read nor compressed, if `renderer` knows the shards of that catalog.
+/// Composes a catalog of inputs and additions, and renders it. Blocks: call it where that is
+/// allowed. Packages that are taken whole from a published catalog are neither read nor compressed,
+/// if `renderer` knows the shards of that catalog.
 ///
 /// # Errors
 /// [`PollError::Compose`] if the composition does not fit its inputs, and the errors of rendering.
@@ -138,7 +161,11 @@ pub(crate) fn render_composition(
 }
 
 /// Renders the canonical lines of one package as a file of its own.
-fn render_lines(package: &str, lines: &mut dyn Read, renderer: &mut Renderer) -> Result<(), ReadError> {
+fn render_lines(
+    package: &str,
+    lines: &mut dyn Read,
+    renderer: &mut Renderer,
+) -> Result<(), ReadError> {
     let path = match package {
         "" => "catalog.json".to_owned(),
         package => format!("{package}/catalog.json"),

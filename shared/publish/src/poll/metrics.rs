@@ -49,19 +49,29 @@ impl PollMetrics {
         let age = "Time since the last poll that succeeded, when the metrics were read";
         let limits = "Polls that failed because the catalog exceeds a limit";
         let findings = "Findings of the validation of the published content";
-        let documents_taken = "Memory that the documents being parsed have taken, when the metrics were read";
+        let documents_taken =
+            "Memory that the documents being parsed have taken, when the metrics were read";
         let documents_capacity = "Memory that documents may take at a time: limits.memoryBytes";
-        let downloads_taken = "Disk space that copies of slow images have taken, when the metrics were read";
-        let downloads_capacity = "Disk space that copies of slow images may take at a time: limits.downloadBytes";
-        let failed_for_good =
-            "1 if the source has a revision that failed and is not pulled again unless a poll is forced, else 0";
+        let downloads_taken =
+            "Disk space that copies of slow images have taken, when the metrics were read";
+        let downloads_capacity =
+            "Disk space that copies of slow images may take at a time: limits.downloadBytes";
+        let failed_for_good = "1 if the source has a revision that failed and is not pulled again unless a poll is forced, else 0";
         Self {
             polls: metric(registry, "polls", "Polls by outcome"),
-            last_success: metric(registry, "last_successful_poll_timestamp_seconds", last_success),
+            last_success: metric(
+                registry,
+                "last_successful_poll_timestamp_seconds",
+                last_success,
+            ),
             age: metric(registry, "last_successful_poll_age_seconds", age),
             bytes_pulled: metric(registry, "pulled_bytes", "Bytes pulled from registries"),
             bytes_published: metric(registry, "published_bytes", "Bytes written to the store"),
-            objects_published: metric(registry, "published_objects", "Objects written to the store"),
+            objects_published: metric(
+                registry,
+                "published_objects",
+                "Objects written to the store",
+            ),
             limits: metric(registry, "limit_exceeded", limits),
             findings: metric(registry, "validation_findings", findings),
             documents_taken: metric(registry, "document_memory_taken_bytes", documents_taken),
@@ -77,14 +87,20 @@ impl PollMetrics {
         let name = report.catalog.as_str();
         for &outcome in Outcome::ALL {
             // All outcomes exist from the first poll on, so that rates need no special cases.
-            let counter = self.polls.get_or_create(&labels(name, "outcome", outcome.as_str()));
+            let counter = self
+                .polls
+                .get_or_create(&labels(name, "outcome", outcome.as_str()));
             counter.inc_by(u64::from(outcome == report.outcome));
         }
         for limit in report.error.iter().flat_map(PollError::limits) {
-            self.limits.get_or_create(&labels(name, "limit", limit)).inc();
+            self.limits
+                .get_or_create(&labels(name, "limit", limit))
+                .inc();
         }
         let label = catalog(name);
-        self.bytes_pulled.get_or_create(&label).inc_by(report.bytes_pulled);
+        self.bytes_pulled
+            .get_or_create(&label)
+            .inc_by(report.bytes_pulled);
         let bytes_published = self.bytes_published.get_or_create(&label);
         bytes_published.inc_by(report.bytes_published);
         let objects_published = self.objects_published.get_or_create(&label);
@@ -96,7 +112,8 @@ impl PollMetrics {
         }
     }
 
-    /// Sets the numbers of findings of the published content; none for content that was not validated.
+    /// Sets the numbers of findings of the published content; none for content that was not
+    /// validated.
     pub(crate) fn set_findings(&self, catalog: &CatalogName, counts: Option<ValidationCounts>) {
         let errors = counts.map(|counts| counts.errors);
         let warnings = counts.map(|counts| counts.warnings);
@@ -115,7 +132,8 @@ impl PollMetrics {
     pub fn refresh<'a>(&self, catalogs: impl IntoIterator<Item = &'a str>) {
         if let Some((documents, downloads)) = self.budgets.get() {
             self.documents_taken.set(gauge(documents.taken() as u64));
-            self.documents_capacity.set(gauge(documents.capacity() as u64));
+            self.documents_capacity
+                .set(gauge(documents.capacity() as u64));
             self.downloads_taken.set(gauge(downloads.taken()));
             self.downloads_capacity.set(gauge(downloads.capacity()));
         }
@@ -129,7 +147,11 @@ impl PollMetrics {
 }
 
 /// Creates a metric and adds it to a registry.
-pub fn metric<M: Metric + Clone + Default>(registry: &mut Registry, name: &'static str, help: &'static str) -> M {
+pub fn metric<M: Metric + Clone + Default>(
+    registry: &mut Registry,
+    name: &'static str,
+    help: &'static str,
+) -> M {
     let metric = M::default();
     registry.register(name, help, metric.clone());
     metric
@@ -148,7 +170,9 @@ fn gauge(number: u64) -> i64 {
 }
 
 fn unix_seconds() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     gauge(since.as_secs())
 }
 

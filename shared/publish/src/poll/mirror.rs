@@ -17,33 +17,37 @@ use work::{Budget, MemoryPool};
 use super::once::{Poll, SourceCheck};
 use super::open_pull::process_id;
 use crate::{
-    Catalog, MirrorSettings, PollError, PollMetrics, PollOrder, PollProgress, Report, SourceLimits, record_status,
-    status::read_status,
+    Catalog, MirrorSettings, PollError, PollMetrics, PollOrder, PollProgress, Report, SourceLimits,
+    record_status, status::read_status,
 };
 
-/// Maximum number of polls that [`Mirror::poll_all`] has begun and not ended. Most wait for a place or a registry.
+/// Maximum number of polls that [`Mirror::poll_all`] has begun and not ended. Most wait for a place
+/// or a registry.
 const POLLS_AT_ONCE: usize = 256;
 
-/// Time between two looks at the stored objects of an unchanged catalog. Each look is one small request per object: 300
-/// catalogs of 300 packages cost a dollar a day on S3.
+/// Time between two looks at the stored objects of an unchanged catalog. Each look is one small
+/// request per object: 300 catalogs of 300 packages cost a dollar a day on S3.
 const CHECK_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// Options of one poll. The default polls as a schedule does.
 #[derive(Debug, Clone, Default)]
 pub struct PollOptions {
-    /// Pulls although the digest is known, hashes all stored objects and replaces damaged ones, and publishes although
-    /// packages are gone. Default: false.
+    /// Pulls although the digest is known, hashes all stored objects and replaces damaged ones, and
+    /// publishes although packages are gone. Default: false.
     pub force: bool,
-    /// Publishes although packages are gone, or all of them, as `force` does too. For sources whose owner decides that alone.
-    /// Default: false.
+    /// Publishes although packages are gone, or all of them, as `force` does too. For sources whose
+    /// owner decides that alone. Default: false.
     pub accept_gone: bool,
-    /// Looks at the stored objects of an unchanged catalog, although this process did so within the last hour.
+    /// Looks at the stored objects of an unchanged catalog, although this process did so within the
+    /// last hour.
     pub check_stored: bool,
-    /// Maximum duration, without the last writing of `status.json`. A poll that runs out of time fails. Default: none.
+    /// Maximum duration, without the last writing of `status.json`. A poll that runs out of time
+    /// fails. Default: none.
     pub time: Option<Duration>,
     /// `status.json`, if the caller has read it already.
     pub before: Option<Status>,
-    /// Hashes nothing that only saves a later pull by this process work, because there is none. Default: false.
+    /// Hashes nothing that only saves a later pull by this process work, because there is none.
+    /// Default: false.
     pub is_last: bool,
 }
 
@@ -94,14 +98,22 @@ pub(crate) struct KnownCatalog {
 }
 
 impl Mirror {
-    /// Reads with `images` and publishes to `store`. The limits of `images` and `settings` are for catalogs without their own.
-    pub fn new(images: Sources, store: Arc<dyn Store>, settings: MirrorSettings, metrics: PollMetrics) -> Self {
+    /// Reads with `images` and publishes to `store`. The limits of `images` and `settings` are for
+    /// catalogs without their own.
+    pub fn new(
+        images: Sources,
+        store: Arc<dyn Store>,
+        settings: MirrorSettings,
+        metrics: PollMetrics,
+    ) -> Self {
         let rendering = Arc::new(Semaphore::new(settings.side_by_side.max(1)));
         let resolving = Semaphore::new(settings.resolves.max(1));
         // One pool and one space for all catalogs, so that the limits hold for the process.
         let memory = MemoryPool::new(settings.limits.memory_bytes);
         let space = DownloadSpace::new(settings.limits.download_bytes);
-        metrics.budgets.get_or_init(|| (memory.clone(), space.clone()));
+        metrics
+            .budgets
+            .get_or_init(|| (memory.clone(), space.clone()));
         Self {
             images: images.with_settings(|images| images.download_space = space),
             store,
@@ -150,8 +162,13 @@ impl Mirror {
         Budget::new(self.limits(catalog).catalog.steps, self.memory.clone())
     }
 
-    /// Returns the digest that a source of a catalog has now. A pinned digest needs no request, and no turn.
-    pub(crate) async fn resolve(&self, catalog: &Catalog, source: &Source) -> Result<Digest, PollError> {
+    /// Returns the digest that a source of a catalog has now. A pinned digest needs no request, and
+    /// no turn.
+    pub(crate) async fn resolve(
+        &self,
+        catalog: &Catalog,
+        source: &Source,
+    ) -> Result<Digest, PollError> {
         if let Some(pinned) = source.pinned() {
             return Ok(pinned.clone());
         }
@@ -168,13 +185,18 @@ impl Mirror {
     /// Polls one catalog, and writes its `status.json`.
     ///
     /// Boxed, because the state of a whole poll is large and callers hold many.
-    pub fn poll<'a>(&'a self, catalog: &'a Catalog, options: PollOptions) -> future::BoxFuture<'a, Report> {
+    pub fn poll<'a>(
+        &'a self,
+        catalog: &'a Catalog,
+        options: PollOptions,
+    ) -> future::BoxFuture<'a, Report> {
         let span = tracing::info_span!("poll", catalog = %catalog.name);
         self.run_poll(catalog, options).instrument(span).boxed()
     }
 
-    /// Does the cheap part of a poll: resolves the source and compares. If no pull is needed the poll is complete; else
-    /// nothing is changed, and a poll may pull later and elsewhere. `before` is `status.json`, if it was read already.
+    /// Does the cheap part of a poll: resolves the source and compares. If no pull is needed the
+    /// poll is complete; else nothing is changed, and a poll may pull later and elsewhere. `before`
+    /// is `status.json`, if it was read already.
     pub fn check_for_update<'a>(
         &'a self,
         catalog: &'a Catalog,
@@ -184,8 +206,8 @@ impl Mirror {
         self.run_check(catalog, before).instrument(span).boxed()
     }
 
-    /// Polls all catalogs for a process that does not poll them again: several at a time, and each composition after its inputs.
-    /// The reports come in the order of the catalogs.
+    /// Polls all catalogs for a process that does not poll them again: several at a time, and each
+    /// composition after its inputs. The reports come in the order of the catalogs.
     pub async fn poll_all(&self, catalogs: &[Catalog], force: bool) -> Vec<Report> {
         let options = PollOptions {
             force,
@@ -196,7 +218,10 @@ impl Mirror {
         let polls = catalogs.iter().map(async |catalog| {
             // Without a place, which its inputs may need.
             order.wait(&catalog.name).await;
-            let _place = places.acquire().await.expect("the semaphore is never closed");
+            let _place = places
+                .acquire()
+                .await
+                .expect("the semaphore is never closed");
             let report = self.poll(catalog, options.clone()).await;
             order.end(&catalog.name);
             report
@@ -209,10 +234,12 @@ impl Mirror {
         let time = options.time.unwrap_or(Duration::MAX);
         let mut poll = self.begin(catalog, options).await;
         let ended = timeout(time, poll.run()).await;
-        // Dropping the poll is safe: without its commit nothing is published, and collection removes what it put.
+        // Dropping the poll is safe: without its commit nothing is published, and collection
+        // removes what it put.
         let ended = ended.unwrap_or(Err(PollError::OutOfTime(time)));
         self.progress.done.fetch_add(1, Ordering::Relaxed);
-        // Also after a failure: the poller function decides by the number of failures when the catalog is due again.
+        // Also after a failure: the poller function decides by the number of failures when the
+        // catalog is due again.
         self.finish(poll, ended).await
     }
 
@@ -248,7 +275,11 @@ impl Mirror {
             let last = known.times.and_then(|times| times.last_success);
             *known.times.insert(PollTimes {
                 last_poll: now,
-                last_success: if report.outcome.is_success() { Some(now) } else { last },
+                last_success: if report.outcome.is_success() {
+                    Some(now)
+                } else {
+                    last
+                },
             })
         });
         let duration_ms = report.duration.as_millis().try_into().unwrap_or(u64::MAX);
@@ -261,16 +292,23 @@ impl Mirror {
             bytes_pulled: report.bytes_pulled,
             bytes_published: report.bytes_published,
             empty_layers: poll.empty_layers,
-            rejected: pull.as_ref().and_then(|pull| pull.rejected(report.outcome, error?)),
+            rejected: pull
+                .as_ref()
+                .and_then(|pull| pull.rejected(report.outcome, error?)),
             validation: report.validation,
             ..Status::new(catalog.source.to_string(), report.outcome, times.last_poll)
         };
         let next = |before: Option<&Status>| {
             let mut next = ended.clone().after(before);
-            if let Some(revision) = report.digest.as_ref().filter(|_| report.outcome.is_success()) {
+            if let Some(revision) = report
+                .digest
+                .as_ref()
+                .filter(|_| report.outcome.is_success())
+            {
                 next.forget(revision);
             }
-            // An ordinary error counts off this pull only: a registry that fails between two deaths proves nothing.
+            // An ordinary error counts off this pull only: a registry that fails between two deaths
+            // proves nothing.
             if let Some(pull) = &pull {
                 next.end_pull(&pull.inputs, &self.process);
             }
@@ -278,19 +316,23 @@ impl Mirror {
         };
         self.metrics.count(&report);
         let before = poll.options.before.as_ref();
-        self.metrics.set_findings(&catalog.name, next(before).validation);
-        // A copy from before a pull does not count that pull, which must be counted off in any case.
+        self.metrics
+            .set_findings(&catalog.name, next(before).validation);
+        // A copy from before a pull does not count that pull, which must be counted off in any
+        // case.
         let before = before.filter(|_| pull.is_none());
-        let is_written = record_status(&*self.store, &catalog.name, times.last_poll, before, next).await;
-        // A pull that could not be counted off stays known to this process, which does not take it for a death.
+        let is_written =
+            record_status(&*self.store, &catalog.name, times.last_poll, before, next).await;
+        // A pull that could not be counted off stays known to this process, which does not take it
+        // for a death.
         if is_written && pull.is_some() {
             self.known(&catalog.name, |known| known.own_pull = None);
         }
         report
     }
 
-    /// Returns the times of the last polls of a catalog by this process; `None` before the first. `status.json` is written at
-    /// most once an hour while nothing else changes.
+    /// Returns the times of the last polls of a catalog by this process; `None` before the first.
+    /// `status.json` is written at most once an hour while nothing else changes.
     pub fn poll_times(&self, catalog: &CatalogName) -> Option<PollTimes> {
         self.known(catalog, |known| known.times)
     }
@@ -309,7 +351,11 @@ impl Mirror {
     }
 
     /// Reads or changes what this process knows of a catalog.
-    pub(crate) fn known<T>(&self, catalog: &CatalogName, work: impl FnOnce(&mut KnownCatalog) -> T) -> T {
+    pub(crate) fn known<T>(
+        &self,
+        catalog: &CatalogName,
+        work: impl FnOnce(&mut KnownCatalog) -> T,
+    ) -> T {
         let mut known = self.known.lock();
         work(known.entry(catalog.clone()).or_default())
     }
@@ -318,7 +364,10 @@ impl Mirror {
 /// A pull that failed says nothing about how long one takes, unless time is what it ran out of.
 fn is_pull(report: &Report) -> bool {
     match report.outcome {
-        Outcome::Failed => matches!(report.error, Some(PollError::OutOfTime(_) | PollError::PullTime(_))),
+        Outcome::Failed => matches!(
+            report.error,
+            Some(PollError::OutOfTime(_) | PollError::PullTime(_))
+        ),
         _ => report.bytes_pulled > 0,
     }
 }

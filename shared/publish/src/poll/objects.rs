@@ -1,7 +1,9 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use futures_util::{StreamExt, TryStreamExt, future::try_join_all, stream};
-use model::{CatalogImage, Encoding, Kind, ObjectDigest, Snapshot, StoredDocument, ValidationCounts};
+use model::{
+    CatalogImage, Encoding, Kind, ObjectDigest, Snapshot, StoredDocument, ValidationCounts,
+};
 use render::{AllFacts, RenderError, Rendering, Sinks};
 use store::{Staged, Staging, Store, StoreError, bridge};
 use tokio::task::JoinError;
@@ -11,12 +13,14 @@ use super::facts::{CatalogFacts, NewContent};
 use super::once::Poll;
 use crate::{PollError, PublishError, Transaction};
 
-/// Maximum number of puts in flight: enough to hide the latency of object storage, too few to be throttled by it.
+/// Maximum number of puts in flight: enough to hide the latency of object storage, too few to be
+/// throttled by it.
 const PUTS_IN_FLIGHT: usize = 32;
 
 impl Poll<'_> {
-    /// Validates the content and puts everything that a Snapshot names, and the Snapshot. Returns it with its stored bytes' digest,
-    /// and the numbers of findings. Nothing is put if the catalog refuses the content.
+    /// Validates the content and puts everything that a Snapshot names, and the Snapshot. Returns
+    /// it with its stored bytes' digest, and the numbers of findings. Nothing is put if the catalog
+    /// refuses the content.
     pub(crate) async fn put_objects(
         &mut self,
         transaction: &Transaction,
@@ -26,17 +30,25 @@ impl Poll<'_> {
         let rendering = Arc::new(content.rendering);
         let budget = rendering.budget().clone();
         let described = async {
-            let (facts, index, counts) = self.describe(transaction, rendering.clone(), &content.inputs).await?;
+            let (facts, index, counts) = self
+                .describe(transaction, rendering.clone(), &content.inputs)
+                .await?;
             let shards = put_shards(transaction, &rendering);
             let facts = put_facts(transaction, &budget, facts);
-            let ((), facts, index) = tokio::try_join!(shards, facts, put_bytes(transaction, Kind::Index, index))?;
+            let ((), facts, index) =
+                tokio::try_join!(shards, facts, put_bytes(transaction, Kind::Index, index))?;
             Ok((facts, counts, index))
         };
-        let mut kinds = vec![Kind::All(Encoding::Zstd), Kind::All(Encoding::Gzip), Kind::Blob];
+        let mut kinds = vec![
+            Kind::All(Encoding::Zstd),
+            Kind::All(Encoding::Gzip),
+            Kind::Blob,
+        ];
         if mirror.settings.identity {
             kinds.push(Kind::All(Encoding::Identity));
         }
-        // Reading facts leaves processors idle at its end, and shards wait for the disk or the network: the whole catalog does not.
+        // Reading facts leaves processors idle at its end, and shards wait for the disk or the
+        // network: the whole catalog does not.
         let staged = StagedAll::open(&*mirror.store, kinds).await?;
         let written = staged.write::<PollError>(rendering.clone());
         let ((facts, counts, index), (all, staged)) = tokio::try_join!(described, written)?;
@@ -61,7 +73,8 @@ async fn put_all(
     let objects = all.made.iter().map(|(kind, made)| made.with_kind(*kind));
     transaction.claim(objects).await?;
     let staged = staged.into_iter();
-    let puts = staged.map(|(kind, staged)| transaction.put_staged(all.made[&kind].with_kind(kind), staged));
+    let puts = staged
+        .map(|(kind, staged)| transaction.put_staged(all.made[&kind].with_kind(kind), staged));
     try_join_all(puts).await?;
     // After the layer, which they name.
     let layer = all.made[&Kind::Blob];
@@ -74,7 +87,8 @@ async fn put_all(
     Ok(image)
 }
 
-/// Staged objects that the whole catalog is written to, by their kind. They get their keys once their hashes are known.
+/// Staged objects that the whole catalog is written to, by their kind. They get their keys once
+/// their hashes are known.
 pub struct StagedAll {
     sinks: Sinks,
     stagings: Vec<(Kind, Staging)>,
@@ -104,7 +118,10 @@ impl StagedAll {
         rendering: Arc<Rendering>,
     ) -> Result<(AllFacts, Vec<(Kind, Box<dyn Staged>)>), E> {
         let sinks = self.sinks;
-        let facts = run(rendering.budget().clone(), move || rendering.write_all(sinks)).await?;
+        let facts = run(rendering.budget().clone(), move || {
+            rendering.write_all(sinks)
+        })
+        .await?;
         let mut staged = Vec::new();
         for (kind, staging) in self.stagings {
             // A store that failed made the writing fail: its error is the cause.
@@ -114,9 +131,15 @@ impl StagedAll {
     }
 }
 
-async fn put_bytes(transaction: &Transaction, kind: Kind, bytes: Vec<u8>) -> Result<ObjectDigest, PollError> {
+async fn put_bytes(
+    transaction: &Transaction,
+    kind: Kind,
+    bytes: Vec<u8>,
+) -> Result<ObjectDigest, PollError> {
     let digest = ObjectDigest::of(&bytes);
-    transaction.put_verified(digest.with_kind(kind), bytes.into()).await?;
+    transaction
+        .put_verified(digest.with_kind(kind), bytes.into())
+        .await?;
     Ok(digest)
 }
 
@@ -146,9 +169,15 @@ async fn put_document<D: StoredDocument + Send + 'static>(
 }
 
 async fn put_shards(transaction: &Transaction, rendering: &Rendering) -> Result<(), PollError> {
-    let new: Vec<_> = rendering.shards().iter().filter(|shard| !shard.is_stored()).collect();
+    let new: Vec<_> = rendering
+        .shards()
+        .iter()
+        .filter(|shard| !shard.is_stored())
+        .collect();
     // All at once: each spare of its own would be a write of gc.json.
-    let objects = new.iter().map(|shard| shard.stored.with_kind(Kind::Package));
+    let objects = new
+        .iter()
+        .map(|shard| shard.stored.with_kind(Kind::Package));
     transaction.claim(objects).await?;
     let puts = new.into_iter().map(async |shard| {
         let bytes = rendering.compressed(shard)?;

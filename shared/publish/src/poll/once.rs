@@ -16,8 +16,8 @@ use super::pull::{PublishedShards, copy_first, copy_image, read_content};
 use super::signatures::verified_source;
 use super::validation::check_packages;
 use crate::{
-    Catalog, CatalogSource, ChangedPackages, Mirror, PollError, PollOptions, PublishError, RaceRetries, Report,
-    Transaction, TransactionOptions, find_unservable,
+    Catalog, CatalogSource, ChangedPackages, Mirror, PollError, PollOptions, PublishError,
+    RaceRetries, Report, Transaction, TransactionOptions, find_unservable,
 };
 
 /// Maximum number of attempts of one poll after lost races, the first included.
@@ -53,14 +53,18 @@ pub(crate) struct Poll<'a> {
 }
 
 impl<'a> Poll<'a> {
-    /// Creates a poll that knows the layers of the last one. A forced poll looks at everything that is stored.
+    /// Creates a poll that knows the layers of the last one. A forced poll looks at everything that
+    /// is stored.
     pub(crate) fn new(mirror: &'a Mirror, catalog: &'a Catalog, options: PollOptions) -> Self {
         Self {
             mirror,
             catalog,
             recheck: options.force,
             retries: RaceRetries::new(&mirror.settings.env, ATTEMPTS),
-            empty_layers: options.before.as_ref().and_then(|before| before.empty_layers.clone()),
+            empty_layers: options
+                .before
+                .as_ref()
+                .and_then(|before| before.empty_layers.clone()),
             options,
             pull: None,
             copies: BTreeMap::new(),
@@ -100,8 +104,8 @@ impl<'a> Poll<'a> {
         }
     }
 
-    /// Starts again while another writer is faster, and once if a published object turns out to be damaged: that is written again
-    /// from the source. From then on damage counts as a lost race.
+    /// Starts again while another writer is faster, and once if a published object turns out to be
+    /// damaged: that is written again from the source. From then on damage counts as a lost race.
     async fn again(&mut self, error: PollError) -> Result<(), PollError> {
         if error.is_damage() && !self.recheck {
             let error = model::text::chain(&error);
@@ -114,11 +118,14 @@ impl<'a> Poll<'a> {
             return Ok(());
         }
         match self.retries.again(error).await {
-            // Its own objects are written again, so this one is of an input, which only the input's source can mend.
-            Err(error) if error.is_damage() && self.catalog.source.composed().is_some() => Err(PollError::Waiting {
-                input: "an input whose objects are damaged".to_owned(),
-                reason: model::text::chain(&error),
-            }),
+            // Its own objects are written again, so this one is of an input, which only the input's
+            // source can mend.
+            Err(error) if error.is_damage() && self.catalog.source.composed().is_some() => {
+                Err(PollError::Waiting {
+                    input: "an input whose objects are damaged".to_owned(),
+                    reason: model::text::chain(&error),
+                })
+            }
             retried => retried,
         }
     }
@@ -138,10 +145,13 @@ impl<'a> Poll<'a> {
                 Err(PollError::Image(error)) if error.is_slow_registry() => {}
                 ended => return ended,
             }
-            // Neither a transaction nor a permit is held while the image is copied, and no pull counts as begun.
+            // Neither a transaction nor a permit is held while the image is copied, and no pull
+            // counts as begun.
             drop(transaction);
             if let Some(pull) = self.pull.take() {
-                self.mirror.withdraw_pull(&self.catalog.name, &pull.inputs).await;
+                self.mirror
+                    .withdraw_pull(&self.catalog.name, &pull.inputs)
+                    .await;
             }
             copy_image(self, &digest).await?;
         }
@@ -154,15 +164,18 @@ impl<'a> Poll<'a> {
             recheck_existing: self.recheck,
             env: self.mirror.settings.env.clone(),
         };
-        let transaction = Transaction::begin(self.mirror.store.clone(), &self.catalog.name, options).await?;
+        let transaction =
+            Transaction::begin(self.mirror.store.clone(), &self.catalog.name, options).await?;
         let current = transaction.current()?;
         let digest = self.resolve(&transaction).await?;
         self.report.digest = Some(digest.to_string());
         self.report.describe(current);
         let known = transaction.base().filter(|base| {
-            // A newer program may render the same image to other lines, so its first poll pulls although the digest is
-            // known.
-            base.render_version == RENDER_VERSION && base.source.revision == digest.as_str() && !self.recheck
+            // A newer program may render the same image to other lines, so its first poll pulls
+            // although the digest is known.
+            base.render_version == RENDER_VERSION
+                && base.source.revision == digest.as_str()
+                && !self.recheck
         });
         let Some(base) = known else {
             self.refuse_known(&transaction, &digest)?;
@@ -174,7 +187,10 @@ impl<'a> Poll<'a> {
             check_stored(&*self.mirror.store, &transaction).await?;
             self.mirror.note_check(&self.catalog.name);
         }
-        let next = Current { source, ..base.clone() };
+        let next = Current {
+            source,
+            ..base.clone()
+        };
         let updated = self.update_source(&transaction, next).await?;
         let composed = self.catalog.source.composed();
         if let (Some(composed), Outcome::Unchanged) = (composed, updated)
@@ -190,7 +206,9 @@ impl<'a> Poll<'a> {
         let source = match &self.catalog.source {
             CatalogSource::Pulled(source) => source,
             CatalogSource::Composed(composed) => {
-                let found = ResolvedInputs::find(self.mirror, self.catalog, composed, transaction.base()).await?;
+                let found =
+                    ResolvedInputs::find(self.mirror, self.catalog, composed, transaction.base())
+                        .await?;
                 return Ok(self.inputs.insert(Arc::new(found)).revision.clone());
             }
         };
@@ -201,9 +219,13 @@ impl<'a> Poll<'a> {
         }
     }
 
-    /// Publishes `next`, the same content with its source: readers see no change. Nothing is written if the source is the same
-    /// too.
-    async fn update_source(&mut self, transaction: &Transaction, mut next: Current) -> Result<Outcome, PollError> {
+    /// Publishes `next`, the same content with its source: readers see no change. Nothing is
+    /// written if the source is the same too.
+    async fn update_source(
+        &mut self,
+        transaction: &Transaction,
+        mut next: Current,
+    ) -> Result<Outcome, PollError> {
         next.render_version = RENDER_VERSION;
         next.availability = self.catalog.availability;
         self.report.describe(Some(&next));
@@ -213,28 +235,45 @@ impl<'a> Poll<'a> {
         }
     }
 
-    /// Pulls and publishes. Fails if the registry is too slow to wait for while other catalogs wait for the permit.
-    async fn pull_and_publish(&mut self, transaction: &Transaction, digest: &Digest) -> Result<Outcome, PollError> {
+    /// Pulls and publishes. Fails if the registry is too slow to wait for while other catalogs wait
+    /// for the permit.
+    async fn pull_and_publish(
+        &mut self,
+        transaction: &Transaction,
+        digest: &Digest,
+    ) -> Result<Outcome, PollError> {
         // Before the pull: an image that the policy refuses costs no download.
         let source = verified_source(self, transaction, digest).await?;
         if self.mirror.settings.registry_wait.is_some() {
             copy_first(self, digest).await?;
         }
-        // A revision whose process died is pulled alone: what else was pulled then may be the cause, and must not be taken for it
-        // twice.
+        // A revision whose process died is pulled alone: what else was pulled then may be the
+        // cause, and must not be taken for it twice.
         let is_alone = self.is_suspect(digest);
-        let permits = if is_alone { self.mirror.settings.side_by_side } else { 1 };
+        let permits = if is_alone {
+            self.mirror.settings.side_by_side
+        } else {
+            1
+        };
         let permits = permits.max(1).try_into().unwrap_or(u32::MAX);
         // The permit bounds memory. It ends with this attempt: no wait for a retry holds it.
-        let permit = self.mirror.rendering.clone().acquire_many_owned(permits).await;
+        let permit = self
+            .mirror
+            .rendering
+            .clone()
+            .acquire_many_owned(permits)
+            .await;
         let budget = self.mirror.budget(self.catalog);
         // Threads that go on after a time-out keep it until they have ended.
         budget.hold(permit.expect("the semaphore is never closed"));
         let _stop = stop_on_drop(budget.clone());
         let limit = self.mirror.limits(self.catalog).pull_time;
-        // Rendering, ignore rules and putting as well as the pull: a catalog that takes hours keeps others from their turn.
+        // Rendering, ignore rules and putting as well as the pull: a catalog that takes hours keeps
+        // others from their turn.
         let work = self.pull_with_permit(transaction, digest, source, &budget);
-        timeout(limit, work).await.unwrap_or(Err(PollError::PullTime(limit)))
+        timeout(limit, work)
+            .await
+            .unwrap_or(Err(PollError::PullTime(limit)))
     }
 
     async fn pull_with_permit(
@@ -271,13 +310,18 @@ impl<'a> Poll<'a> {
     pub(crate) fn is_suspect(&self, digest: &Digest) -> bool {
         let inputs = self.mirror.pull_inputs(self.catalog, digest);
         let deaths = |status| self.mirror.deaths(status, &inputs);
-        self.options.before.as_ref().is_some_and(|status| deaths(status) > 0)
+        self.options
+            .before
+            .as_ref()
+            .is_some_and(|status| deaths(status) > 0)
     }
 
-    /// Returns true if the composition itself has changed since the publication: who edits it knows which packages go.
+    /// Returns true if the composition itself has changed since the publication: who edits it knows
+    /// which packages go.
     fn is_edited(&self, transaction: &Transaction) -> bool {
         let published = transaction.base().map(|base| &base.source.reference);
-        self.catalog.source.composed().is_some() && published != Some(&self.catalog.source.to_string())
+        self.catalog.source.composed().is_some()
+            && published != Some(&self.catalog.source.to_string())
     }
 
     async fn publish(
@@ -296,7 +340,8 @@ impl<'a> Poll<'a> {
             (next.source, next.rolled_back) = (source, None);
             return self.update_source(transaction, next).await;
         }
-        self.report.changes = ChangedPackages::between(transaction.base_snapshot().await?, &snapshot);
+        self.report.changes =
+            ChangedPackages::between(transaction.base_snapshot().await?, &snapshot);
         let publication = Publication {
             snapshot: digest,
             source,
@@ -304,7 +349,8 @@ impl<'a> Poll<'a> {
             rolled_back: None,
             availability: self.catalog.availability,
         };
-        // Also on an unverified pointer: the serial must be above every serial that readers have seen.
+        // Also on an unverified pointer: the serial must be above every serial that readers have
+        // seen.
         let mut next = Current::publish(transaction.current()?, &snapshot, publication);
         if transaction.base().is_none() {
             // A history whose signature is not verified must not be signed anew.
@@ -326,5 +372,7 @@ async fn check_stored(store: &dyn Store, transaction: &Transaction) -> Result<()
         // The snapshot itself.
         None => transaction.base().map(|base| base.snapshot.key()),
     };
-    damaged.map_or(Ok(()), |key| Err(PublishError::Damaged(key.to_string()).into()))
+    damaged.map_or(Ok(()), |key| {
+        Err(PublishError::Damaged(key.to_string()).into())
+    })
 }

@@ -1,18 +1,22 @@
-//! Revisions that are not pulled again: those that cannot be published, and those under which the process died.
+//! Revisions that are not pulled again: those that cannot be published, and those under which the
+//! process died.
 
 use std::{collections::BTreeSet, fs, process, time::Duration};
 
 use model::text::chain;
-use model::{CatalogName, OpenPulls, Outcome, PullInputs, RENDER_VERSION, RejectedRevision, Sha256, Status};
+use model::{
+    CatalogName, OpenPulls, Outcome, PullInputs, RENDER_VERSION, RejectedRevision, Sha256, Status,
+};
 use source::Digest;
 use tokio::time::timeout;
 
 use super::{mirror::KnownCatalog, once::Poll};
 use crate::{Catalog, Mirror, PollError, Transaction, status::update_status};
 
-/// Number of pulls of one revision whose process died, after which the revision is not pulled any more. One death may be a
-/// deployment, a power failure or another catalog; `kill -9`, the kernel without memory and a crash all look the same from
-/// outside. A second one in a row, of a pull that ran alone, is taken for the fault of the revision.
+/// Number of pulls of one revision whose process died, after which the revision is not pulled any
+/// more. One death may be a deployment, a power failure or another catalog; `kill -9`, the kernel
+/// without memory and a crash all look the same from outside. A second one in a row, of a pull that
+/// ran alone, is taken for the fault of the revision.
 const DEATHS_MAX: usize = 2;
 
 /// Maximum number of recorded processes. Only forced pulls add to [`DEATHS_MAX`].
@@ -30,10 +34,12 @@ pub(crate) struct OpenPull {
 }
 
 impl Mirror {
-    /// Counts off the pulls whose polls were dropped before their end. To be called before an orderly end of the process: a
-    /// pull that stays counts as a death of the process.
+    /// Counts off the pulls whose polls were dropped before their end. To be called before an
+    /// orderly end of the process: a pull that stays counts as a death of the process.
     pub async fn withdraw_pulls(&self) {
-        let open = |(catalog, known): (&CatalogName, &KnownCatalog)| Some((catalog.clone(), known.own_pull.clone()?));
+        let open = |(catalog, known): (&CatalogName, &KnownCatalog)| {
+            Some((catalog.clone(), known.own_pull.clone()?))
+        };
         let own: Vec<_> = self.known.lock().iter().filter_map(open).collect();
         let withdrawing = async {
             for (catalog, inputs) in &own {
@@ -48,7 +54,11 @@ impl Mirror {
     /// Counts off a pull that has not ended and does not go on.
     pub(crate) async fn withdraw_pull(&self, catalog: &CatalogName, inputs: &PullInputs) {
         let withdrawn = update_status(&*self.store, catalog, |before| {
-            let is_recorded = |before: &&Status| before.pulling(inputs).any(|process| *process == self.process);
+            let is_recorded = |before: &&Status| {
+                before
+                    .pulling(inputs)
+                    .any(|process| *process == self.process)
+            };
             let mut next = before.filter(is_recorded)?.clone();
             next.end_pull(inputs, &self.process);
             Some(next)
@@ -56,15 +66,19 @@ impl Mirror {
         match withdrawn.await {
             Ok(()) => self.known(catalog, |known| known.own_pull = None),
             // This process goes on to know it, and does not take it for a death.
-            Err(error) => tracing::warn!(%catalog, error = chain(&error), "cannot record that the pull was cancelled"),
+            Err(error) => {
+                tracing::warn!(%catalog, error = chain(&error), "cannot record that the pull was cancelled")
+            }
         }
     }
 
-    /// Returns everything that decides the result of pulling a revision, the published state excepted.
+    /// Returns everything that decides the result of pulling a revision, the published state
+    /// excepted.
     pub(crate) fn pull_inputs(&self, catalog: &Catalog, digest: &Digest) -> PullInputs {
         let images = self.images(catalog).settings;
         let policy = catalog.policy.as_ref().map(trust::policy::Policy::hash);
-        // All fields of the limits, also of those that are added later. The text is only compared within one version.
+        // All fields of the limits, also of those that are added later. The text is only compared
+        // within one version.
         let settings = format!(
             "{} {:?} {} {:?} {:?} {policy:?} {:?}",
             catalog.source,
@@ -81,18 +95,25 @@ impl Mirror {
         }
     }
 
-    /// Returns the number of processes that died while they pulled a revision. One that runs on another machine counts until its
-    /// pull ends.
+    /// Returns the number of processes that died while they pulled a revision. One that runs on
+    /// another machine counts until its pull ends.
     pub(crate) fn deaths(&self, status: &Status, inputs: &PullInputs) -> usize {
         let lives = |process: &String| *process == self.process || runs_beside(process);
-        status.pulling(inputs).filter(|process| !lives(process)).count()
+        status
+            .pulling(inputs)
+            .filter(|process| !lives(process))
+            .count()
     }
 }
 
 impl Poll<'_> {
-    /// Fails if a revision cannot be published over what is published, or if the process died under it, unless the poll is
-    /// forced.
-    pub(crate) fn refuse_known(&self, transaction: &Transaction, digest: &Digest) -> Result<(), PollError> {
+    /// Fails if a revision cannot be published over what is published, or if the process died under
+    /// it, unless the poll is forced.
+    pub(crate) fn refuse_known(
+        &self,
+        transaction: &Transaction,
+        digest: &Digest,
+    ) -> Result<(), PollError> {
         let Some(status) = self.options.before.as_ref().filter(|_| !self.options.force) else {
             return Ok(());
         };
@@ -107,37 +128,47 @@ impl Poll<'_> {
         }
     }
 
-    /// Counts in `status.json` that a pull of the revision begins, unless an earlier attempt of this poll did so. Without that
-    /// document the pull is not counted, which is no error.
+    /// Counts in `status.json` that a pull of the revision begins, unless an earlier attempt of
+    /// this poll did so. Without that document the pull is not counted, which is no error.
     ///
     /// # Errors
     /// [`PollError::Killer`] if the process died under this revision, unless the poll is forced.
-    pub(crate) async fn begin_pull(&mut self, transaction: &Transaction, digest: &Digest) -> Result<(), PollError> {
+    pub(crate) async fn begin_pull(
+        &mut self,
+        transaction: &Transaction,
+        digest: &Digest,
+    ) -> Result<(), PollError> {
         let (mirror, catalog) = (self.mirror, self.catalog);
         let inputs = mirror.pull_inputs(catalog, digest);
         if self.pull.as_ref().is_some_and(|pull| pull.inputs == inputs) {
             return Ok(());
         }
-        // Before the write: one whose answer is lost, or that is cancelled, may have taken effect. To count off a pull that is not
-        // recorded changes nothing.
+        // Before the write: one whose answer is lost, or that is cancelled, may have taken effect.
+        // To count off a pull that is not recorded changes nothing.
         mirror.known(&catalog.name, |known| known.own_pull = Some(inputs.clone()));
         let (mut allowed, is_forced) = (Ok(()), self.options.force);
         let now = (mirror.settings.env.clock)();
         let written = update_status(&*mirror.store, &catalog.name, |before| {
             // Read anew: two processes that start together must not count as one.
             allowed = match before {
-                Some(before) if !is_forced => refuse_killer(&inputs, mirror.deaths(before, &inputs)),
+                Some(before) if !is_forced => {
+                    refuse_killer(&inputs, mirror.deaths(before, &inputs))
+                }
                 _ => Ok(()),
             };
             allowed.as_ref().ok()?;
-            let pulling = before.into_iter().flat_map(|before| before.pulling(&inputs));
+            let pulling = before
+                .into_iter()
+                .flat_map(|before| before.pulling(&inputs));
             let mut processes: BTreeSet<String> = pulling.cloned().collect();
             while processes.len() >= PROCESSES_MAX {
                 processes.pop_first();
             }
             processes.insert(mirror.process.clone());
             let mut next = before.cloned().unwrap_or_else(|| Status {
-                error: Some("the first poll has not ended: it is running, or its process died".to_owned()),
+                error: Some(
+                    "the first poll has not ended: it is running, or its process died".to_owned(),
+                ),
                 ..Status::new(catalog.source.to_string(), Outcome::Failed, now)
             });
             let inputs = inputs.clone();
@@ -145,7 +176,10 @@ impl Poll<'_> {
             Some(next)
         });
         if let Err(error) = written.await {
-            tracing::warn!(error = chain(&error), "cannot record that a revision is pulled");
+            tracing::warn!(
+                error = chain(&error),
+                "cannot record that a revision is pulled"
+            );
         }
         allowed?;
         let base = snapshot_of(transaction);
@@ -179,26 +213,32 @@ impl OpenPull {
     }
 }
 
-/// Returns the identifier of a mirror in this process: number and start of the process, because the kernel uses numbers again, and
-/// 52 random bits. The start is in clock ticks since boot, and 0 where `/proc` does not tell.
+/// Returns the identifier of a mirror in this process: number and start of the process, because the
+/// kernel uses numbers again, and 52 random bits. The start is in clock ticks since boot, and 0
+/// where `/proc` does not tell.
 pub(super) fn process_id(random: f64) -> String {
     let number = process::id().into();
     let start = started(number).unwrap_or_default();
-    format!("{number:x}.{start:x}.{:013x}", random.to_bits() & ((1 << 52) - 1))
+    format!(
+        "{number:x}.{start:x}.{:013x}",
+        random.to_bits() & ((1 << 52) - 1)
+    )
 }
 
-/// True if the pull belongs to another process of this machine that still runs. A pull of another machine is never known to
-/// run.
+/// True if the pull belongs to another process of this machine that still runs. A pull of another
+/// machine is never known to run.
 fn runs_beside(id: &str) -> bool {
     let mut parts = id.split('.').map(|part| u64::from_str_radix(part, 16));
-    let (Some(Ok(number)), Some(Ok(start)), Some(_)) = (parts.next(), parts.next(), parts.next()) else {
+    let (Some(Ok(number)), Some(Ok(start)), Some(_)) = (parts.next(), parts.next(), parts.next())
+    else {
         return false;
     };
     // Another mirror in this process is one that ended.
     number != u64::from(process::id()) && started(number) == Some(start)
 }
 
-/// Returns the start of a running process (proc(5), field 22 of `/proc/PID/stat`); `None` if it ended or cannot be seen.
+/// Returns the start of a running process (proc(5), field 22 of `/proc/PID/stat`); `None` if it
+/// ended or cannot be seen.
 fn started(number: u64) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
     // The name of the program, in parentheses, may hold spaces and parentheses.

@@ -34,10 +34,14 @@ impl PollOrder {
     }
 
     fn set_levels(&mut self) {
-        // Each pass completes one level. A cycle, which configuration refuses, ends with the last pass.
+        // Each pass completes one level. A cycle, which configuration refuses, ends with the last
+        // pass.
         for _ in 0..self.catalogs.len() {
             let level = |placed: &PlacedPoll| {
-                let inputs = placed.inputs.iter().filter_map(|input| self.catalogs.get(input));
+                let inputs = placed
+                    .inputs
+                    .iter()
+                    .filter_map(|input| self.catalogs.get(input));
                 inputs.map(|input| input.level + 1).max().unwrap_or(0)
             };
             let levels: Vec<usize> = self.catalogs.values().map(level).collect();
@@ -51,20 +55,31 @@ impl PollOrder {
         }
     }
 
-    /// Returns the length of the longest chain of compositions below a catalog: 0 for one that is no composition.
+    /// Returns the length of the longest chain of compositions below a catalog: 0 for one that is
+    /// no composition.
     pub fn level(&self, catalog: &CatalogName) -> usize {
         self.catalogs.get(catalog).map_or(0, |placed| placed.level)
     }
 
     /// Returns the compositions that have `input` as an input.
-    pub fn followers<'a>(&'a self, input: &'a CatalogName) -> impl Iterator<Item = &'a CatalogName> {
-        let followers = self.catalogs.iter().filter(|(_, placed)| placed.inputs.contains(input));
+    pub fn followers<'a>(
+        &'a self,
+        input: &'a CatalogName,
+    ) -> impl Iterator<Item = &'a CatalogName> {
+        let followers = self
+            .catalogs
+            .iter()
+            .filter(|(_, placed)| placed.inputs.contains(input));
         followers.map(|(name, _)| name)
     }
 
     /// Waits until the inputs of a catalog were polled.
     pub(crate) async fn wait(&self, catalog: &CatalogName) {
-        let inputs = self.catalogs.get(catalog).into_iter().flat_map(|placed| &placed.inputs);
+        let inputs = self
+            .catalogs
+            .get(catalog)
+            .into_iter()
+            .flat_map(|placed| &placed.inputs);
         for input in inputs {
             if let Some(input) = self.catalogs.get(input) {
                 input.ended.cancelled().await;

@@ -20,12 +20,13 @@ use super::facts::NewContent;
 use super::once::Poll;
 use crate::{Catalog, CatalogSource, PollError, PollProgress, Transaction};
 
-/// Maximum number of Metas of a published state whose chunks count as known. The entries of its index are held beside the new ones:
-/// 15 MB at most. The largest real catalogs have 20,000 Metas.
+/// Maximum number of Metas of a published state whose chunks count as known. The entries of its
+/// index are held beside the new ones: 15 MB at most. The largest real catalogs have 20,000 Metas.
 const KNOWN_METAS: u64 = 100_000;
 
-/// Pulls one image, from its copy on disk if there is one, and renders it. Layers in `empty` are not fetched. Files are rendered
-/// as they stream by. Returns what was learned of its layers too. Fails if the registry takes longer than `wait`.
+/// Pulls one image, from its copy on disk if there is one, and renders it. Layers in `empty` are
+/// not fetched. Files are rendered as they stream by. Returns what was learned of its layers too.
+/// Fails if the registry takes longer than `wait`.
 pub(crate) async fn pull(
     poll: &mut Poll<'_>,
     source: &Source,
@@ -49,8 +50,8 @@ pub(crate) async fn pull(
     Ok((rendering, pull.empty_layers))
 }
 
-/// Pulls or composes the content. Shards of `usable` are used again. Fails with the error of a slow registry if it is too slow to
-/// wait for.
+/// Pulls or composes the content. Shards of `usable` are used again. Fails with the error of a slow
+/// registry if it is too slow to wait for.
 pub(crate) async fn read_content(
     poll: &mut Poll<'_>,
     transaction: &Transaction,
@@ -61,7 +62,8 @@ pub(crate) async fn read_content(
     let source = match &poll.catalog.source {
         CatalogSource::Pulled(source) => source,
         CatalogSource::Composed(composed) => {
-            let (content, explanation) = compose_inputs(poll, composed, Some(transaction), usable, budget).await?;
+            let (content, explanation) =
+                compose_inputs(poll, composed, Some(transaction), usable, budget).await?;
             log_notices(&explanation);
             return Ok(content);
         }
@@ -82,10 +84,13 @@ pub(crate) async fn read_content(
     Ok(NewContent { rendering, inputs })
 }
 
-/// Returns the chunks of the last pull by this process whose Shards `base` has. They only save work.
+/// Returns the chunks of the last pull by this process whose Shards `base` has. They only save
+/// work.
 async fn known_chunks(poll: &Poll<'_>, base: Option<&Snapshot>) -> KnownChunks {
     let limits = poll.mirror.limits(poll.catalog).catalog;
-    let chunks = poll.mirror.known(&poll.catalog.name, |known| known.chunks.clone());
+    let chunks = poll
+        .mirror
+        .known(&poll.catalog.name, |known| known.chunks.clone());
     let chunks = chunks.filter(|(kept, _)| *kept == limits);
     let base = base.filter(|base| base.metas <= KNOWN_METAS);
     let (Some((_, chunks)), Some(base)) = (chunks, base) else {
@@ -144,8 +149,8 @@ impl FileSink for RenderSink {
     }
 }
 
-/// Kills the process at a file whose path contains the text of `CATALOG_MIRROR_TEST_ABORT`, as an unknown fault of a parser
-/// would.
+/// Kills the process at a file whose path contains the text of `CATALOG_MIRROR_TEST_ABORT`, as an
+/// unknown fault of a parser would.
 #[cfg(feature = "testing")]
 fn abort_on_marker(path: &str) {
     if std::env::var("CATALOG_MIRROR_TEST_ABORT").is_ok_and(|marker| path.contains(&marker)) {
@@ -176,9 +181,14 @@ pub(crate) async fn copy_image(poll: &mut Poll<'_>, digest: &Digest) -> Result<(
     copy(poll, catalog, digest, &empty).await
 }
 
-/// Copies the image of a catalog or of an input from its registry to disk, unless that was done already. Layers in `empty` are not
-/// fetched.
-async fn copy(poll: &mut Poll<'_>, catalog: &Catalog, digest: &Digest, empty: &EmptyLayers) -> Result<(), PollError> {
+/// Copies the image of a catalog or of an input from its registry to disk, unless that was done
+/// already. Layers in `empty` are not fetched.
+async fn copy(
+    poll: &mut Poll<'_>,
+    catalog: &Catalog,
+    digest: &Digest,
+    empty: &EmptyLayers,
+) -> Result<(), PollError> {
     let Some(Source::Registry { reference, .. }) = catalog.source.pulled() else {
         return Ok(());
     };
@@ -206,14 +216,17 @@ pub struct PublishedShards {
 }
 
 impl PublishedShards {
-    /// Creates a loader of the Shards of some states, and of the segments of `base`. Must be called inside a runtime.
+    /// Creates a loader of the Shards of some states, and of the segments of `base`. Must be called
+    /// inside a runtime.
     pub fn new<'a>(
         store: Arc<dyn Store>,
         snapshots: impl IntoIterator<Item = &'a Snapshot>,
         base: Option<&Snapshot>,
     ) -> Self {
         let shards = snapshots.into_iter().flat_map(Snapshot::shards);
-        let shards = shards.map(|shard| (shard.lines.sha256, shard.stored)).collect();
+        let shards = shards
+            .map(|shard| (shard.lines.sha256, shard.stored))
+            .collect();
         Self {
             store,
             runtime: Handle::current(),
@@ -247,11 +260,17 @@ impl StoredShards for PublishedShards {
     fn gzip(&self) -> Option<PublishedGzip> {
         let base = self.base.as_ref()?;
         let object = base.all.gzip.with_kind(Kind::All(Encoding::Gzip));
-        let opened = self.runtime.block_on(self.store.open(&object.key(), None)).ok()?;
+        let opened = self
+            .runtime
+            .block_on(self.store.open(&object.key(), None))
+            .ok()?;
         let bytes = StreamReader::new(opened.body.map_err(io::Error::other));
         Some(PublishedGzip {
             sha256: object.digest.sha256,
-            shards: base.shards().map(|shard| (shard.name.clone(), shard.lines)).collect(),
+            shards: base
+                .shards()
+                .map(|shard| (shard.name.clone(), shard.lines))
+                .collect(),
             bytes: Box::new(SyncIoBridge::new_with_handle(bytes, self.runtime.clone())),
         })
     }

@@ -26,20 +26,23 @@ pub struct LastPoll {
     pub ended: SystemTime,
     /// Number of failures in a row, this poll included.
     pub failures: u32,
-    /// Part, from 0 to 1, of the tenth of its wait by which the next poll comes early. Random in a process that goes on, so that
-    /// catalogs that were started together are soon polled at different times. 1 where events bring the polls: one that comes a
-    /// second too early would postpone the poll by a whole period.
+    /// Part, from 0 to 1, of the tenth of its wait by which the next poll comes early. Random in a
+    /// process that goes on, so that catalogs that were started together are soon polled at
+    /// different times. 1 where events bring the polls: one that comes a second too early would
+    /// postpone the poll by a whole period.
     pub early: f64,
 }
 
-/// Returns the time from `now` to the next poll of a catalog with this interval: zero if it is due, `None` if it is not polled
-/// again. After failures it is 15 s, doubled with each further one, at most the interval, or ten minutes without one.
+/// Returns the time from `now` to the next poll of a catalog with this interval: zero if it is due,
+/// `None` if it is not polled again. After failures it is 15 s, doubled with each further one, at
+/// most the interval, or ten minutes without one.
 pub fn due(interval: Option<Duration>, last: &LastPoll, now: SystemTime) -> Option<Duration> {
     let wait = match last.failures {
         0 => interval?,
         failures => {
             let wait = RETRY_FIRST.saturating_mul(2_u32.saturating_pow(failures - 1));
-            // An interval of zero, which polls at every event, does not try a failing source at every event.
+            // An interval of zero, which polls at every event, does not try a failing source at
+            // every event.
             let longest = interval.filter(|interval| !interval.is_zero());
             wait.min(longest.unwrap_or(RETRY_LONGEST))
         }
@@ -50,7 +53,8 @@ pub fn due(interval: Option<Duration>, last: &LastPoll, now: SystemTime) -> Opti
     Some(wait.saturating_sub(age))
 }
 
-/// Polls every catalog for as long as the program runs. A composition is also polled when one of its inputs was published.
+/// Polls every catalog for as long as the program runs. A composition is also polled when one of
+/// its inputs was published.
 pub struct Schedule {
     mirror: Arc<Mirror>,
     catalogs: Vec<Catalog>,
@@ -64,14 +68,23 @@ pub struct Schedule {
 type ReportHook = dyn Fn(&Report) + Send + Sync;
 
 impl Schedule {
-    /// Polls each of `catalogs` at its own interval. Calls `after` with the report of every poll; it must not block.
-    pub fn new(mirror: Arc<Mirror>, catalogs: Vec<Catalog>, after: impl Fn(&Report) + Send + Sync + 'static) -> Self {
-        let composed = catalogs.iter().filter(|catalog| catalog.source.composed().is_some());
+    /// Polls each of `catalogs` at its own interval. Calls `after` with the report of every poll;
+    /// it must not block.
+    pub fn new(
+        mirror: Arc<Mirror>,
+        catalogs: Vec<Catalog>,
+        after: impl Fn(&Report) + Send + Sync + 'static,
+    ) -> Self {
+        let composed = catalogs
+            .iter()
+            .filter(|catalog| catalog.source.composed().is_some());
         Self {
             mirror,
             after: Box::new(after),
             order: PollOrder::new(&catalogs),
-            wakes: composed.map(|catalog| (catalog.name.clone(), Notify::new())).collect(),
+            wakes: composed
+                .map(|catalog| (catalog.name.clone(), Notify::new()))
+                .collect(),
             catalogs,
         }
     }
@@ -100,15 +113,23 @@ impl Schedule {
             (self.after)(&report);
             self.order.end(name);
             if report.outcome == Outcome::Published {
-                let followers = self.order.followers(name).filter_map(|name| self.wakes.get(name));
+                let followers = self
+                    .order
+                    .followers(name)
+                    .filter_map(|name| self.wakes.get(name));
                 followers.for_each(Notify::notify_one);
             }
-            failures = if report.outcome.is_success() { 0 } else { failures + 1 };
+            failures = if report.outcome.is_success() {
+                0
+            } else {
+                failures + 1
+            };
             let env = &self.mirror.settings.env;
             let last = LastPoll {
                 ended: (env.clock)(),
                 failures,
-                // Without jitter all catalogs, started together, would ask their registries in the same second for ever.
+                // Without jitter all catalogs, started together, would ask their registries in the
+                // same second for ever.
                 early: (env.rng)(),
             };
             let wake = self.wakes.get(name);
@@ -152,7 +173,9 @@ mod tests {
 
     #[test]
     fn due_after_failures_doubles_up_to_the_interval() {
-        let waits: Vec<u64> = (1..=9).map(|failures| wait(Some(HOUR), failures).unwrap()).collect();
+        let waits: Vec<u64> = (1..=9)
+            .map(|failures| wait(Some(HOUR), failures).unwrap())
+            .collect();
         assert_eq!(waits, [15, 30, 60, 120, 240, 480, 960, 1920, 3600]);
         assert_eq!(wait(Some(Duration::from_secs(20)), 5), Some(20));
         assert_eq!(wait(None, 40), Some(600));
@@ -164,7 +187,10 @@ mod tests {
         let ended = last(0).ended;
         let after = |early: f64, minutes: u64| {
             let now = ended + Duration::from_secs(60 * minutes);
-            due(Some(HOUR), &LastPoll { early, ..last(0) }, now).unwrap().as_secs() / 60
+            due(Some(HOUR), &LastPoll { early, ..last(0) }, now)
+                .unwrap()
+                .as_secs()
+                / 60
         };
         for (early, minutes, expected) in [(0.0, 0, 60), (1.0, 0, 54), (1.0, 53, 1), (1.0, 54, 0)] {
             assert_eq!(after(early, minutes), expected);

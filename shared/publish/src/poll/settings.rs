@@ -14,12 +14,15 @@ pub struct MirrorSettings {
     pub limits: SourceLimits,
     /// Stores a plain `all.json` as well, for readers that cannot decompress. Default: no.
     pub identity: bool,
-    /// Maximum number of catalogs that are pulled and rendered at a time: each holds memory. Default: 2.
+    /// Maximum number of catalogs that are pulled and rendered at a time: each holds memory.
+    /// Default: 2.
     pub side_by_side: usize,
-    /// Maximum number of catalogs whose digests are resolved at a time: each holds a connection. Default: 16.
+    /// Maximum number of catalogs whose digests are resolved at a time: each holds a connection.
+    /// Default: 16.
     pub resolves: usize,
-    /// Time that a pull may wait for its registry while it keeps one of the places of `side_by_side`. A slower image is copied
-    /// to disk first, without such a place. `None` for no limit. Default: 10 s.
+    /// Time that a pull may wait for its registry while it keeps one of the places of
+    /// `side_by_side`. A slower image is copied to disk first, without such a place. `None` for no
+    /// limit. Default: 10 s.
     pub registry_wait: Option<Duration>,
     /// Clocks and randomness. Default: the system's.
     pub env: Env,
@@ -54,22 +57,23 @@ impl MirrorSettings {
 
 /// Limits of a catalog's source, in one place.
 ///
-/// Exactly a limit passes. One more ends the poll with an error that names the limit, its value and the place; what was
-/// published before stays served.
+/// Exactly a limit passes. One more ends the poll with an error that names the limit, its value and
+/// the place; what was published before stays served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceLimits {
     /// Limits of the image, for [`source::SourceSettings`].
     pub image: source::ImageLimits,
     /// Limits of its FBC, for [`render::RenderSettings`].
     pub catalog: render::RenderLimits,
-    /// Maximum duration of one pull with its rendering and publication, without waits for a slow registry or for a place. Default:
-    /// 10 minutes; the largest real catalogs take seconds. The commit must come within the hour that a transaction has.
+    /// Maximum duration of one pull with its rendering and publication, without waits for a slow
+    /// registry or for a place. Default: 10 minutes; the largest real catalogs take seconds. The
+    /// commit must come within the hour that a transaction has.
     pub pull_time: Duration,
-    /// Memory for the documents of all catalogs that a process parses at a time, in bytes: the capacity of
-    /// [`MemoryPool`]. Default: 256 MiB.
+    /// Memory for the documents of all catalogs that a process parses at a time, in bytes: the
+    /// capacity of [`MemoryPool`]. Default: 256 MiB.
     pub memory_bytes: usize,
-    /// Space for copies of images that come slowly, of all catalogs together, in bytes: the capacity of
-    /// [`source::DownloadSpace`]. Default: 4 GiB.
+    /// Space for copies of images that come slowly, of all catalogs together, in bytes: the
+    /// capacity of [`source::DownloadSpace`]. Default: 4 GiB.
     pub download_bytes: u64,
 }
 

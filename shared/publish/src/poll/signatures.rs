@@ -7,7 +7,8 @@ use trust::policy::{ImageSignatures, Policy, VerifyError};
 use super::once::Poll;
 use crate::{Catalog, Mirror, PollError, Transaction};
 
-/// Returns the source at that digest, with its signatures verified if the catalog has a policy. A forced poll verifies again.
+/// Returns the source at that digest, with its signatures verified if the catalog has a policy. A
+/// forced poll verifies again.
 pub(crate) async fn verified_source(
     poll: &Poll<'_>,
     transaction: &Transaction,
@@ -33,8 +34,8 @@ pub(crate) async fn verified_source(
     })
 }
 
-/// Verifies the signatures of an image, if the catalog has a policy. Signatures that were verified under the same policy are
-/// not fetched again: `known` is the source as it was published.
+/// Verifies the signatures of an image, if the catalog has a policy. Signatures that were verified
+/// under the same policy are not fetched again: `known` is the source as it was published.
 async fn verify_source(
     mirror: &Mirror,
     catalog: &Catalog,
@@ -50,8 +51,8 @@ async fn verify_source(
         return Ok(Some(verified.clone()));
     }
     let verified = match verify(mirror, catalog, policy, digest).await {
-        // `policy.json` asks for a signature of the manifest that is pulled, which the index need not have. A signature
-        // of the index is tried first, since it covers every platform.
+        // `policy.json` asks for a signature of the manifest that is pulled, which the index need
+        // not have. A signature of the index is tried first, since it covers every platform.
         Err(PollError::Rejected(rejection))
             if policy.accepts_manifests && !matches!(rejection, VerifyError::Rejected(_)) =>
         {
@@ -66,7 +67,12 @@ async fn verify_source(
     Ok(Some(verified))
 }
 
-async fn verify(mirror: &Mirror, catalog: &Catalog, policy: &Policy, digest: &Digest) -> Result<Verified, PollError> {
+async fn verify(
+    mirror: &Mirror,
+    catalog: &Catalog,
+    policy: &Policy,
+    digest: &Digest,
+) -> Result<Verified, PollError> {
     let mut found = ImageSignatures::default();
     // A composition is no image, and has no signatures of its own.
     if let Some(source) = catalog.source.pulled() {
@@ -83,8 +89,8 @@ async fn verify(mirror: &Mirror, catalog: &Catalog, policy: &Policy, digest: &Di
     Ok(policy.verify(digest.as_str(), &found)?)
 }
 
-/// Verifies the manifest that will be pulled, which the index names by its digest. The error is about the signatures of the
-/// index, if it has any.
+/// Verifies the manifest that will be pulled, which the index names by its digest. The error is
+/// about the signatures of the index, if it has any.
 async fn verify_manifest(
     mirror: &Mirror,
     catalog: &Catalog,
@@ -100,7 +106,9 @@ async fn verify_manifest(
         return Err(rejection.into());
     };
     match verify(mirror, catalog, policy, &manifest).await {
-        Err(PollError::Rejected(_)) if matches!(rejection, VerifyError::Invalid { .. }) => Err(rejection.into()),
+        Err(PollError::Rejected(_)) if matches!(rejection, VerifyError::Invalid { .. }) => {
+            Err(rejection.into())
+        }
         verified => verified,
     }
 }

@@ -40,9 +40,11 @@ impl str::FromStr for ValidationMode {
 }
 
 impl Poll<'_> {
-    /// Reports the findings and returns their numbers. Fails if the catalog refuses content with errors.
+    /// Reports the findings and returns their numbers. Fails if the catalog refuses content with
+    /// errors.
     pub(crate) fn judge(&self, findings: &Facts) -> Result<ValidationCounts, PollError> {
-        let summary = ValidationSummary::of(findings).expect("known parts are used only if they can be read");
+        let summary =
+            ValidationSummary::of(findings).expect("known parts are used only if they can be read");
         let (errors, warnings) = (summary.counts.errors, summary.counts.warnings);
         let unknown_schemas = summary.counts.unknown_schemas;
         if errors > 0 && self.catalog.validation == ValidationMode::Refuse && !self.options.force {
@@ -57,7 +59,12 @@ impl Poll<'_> {
                 "the new content violates rules of OLM"
             );
         } else if let Some(first) = &summary.warning {
-            tracing::info!(warnings, unknown_schemas, first, "the new content has weaknesses");
+            tracing::info!(
+                warnings,
+                unknown_schemas,
+                first,
+                "the new content has weaknesses"
+            );
         }
         Ok(summary.counts)
     }
@@ -74,13 +81,24 @@ fn errors_text(summary: &ValidationSummary) -> String {
     )
 }
 
-/// Maximum share of packages that may disappear at once, in percent. Real catalogs lose a few packages a year.
+/// Maximum share of packages that may disappear at once, in percent. Real catalogs lose a few
+/// packages a year.
 const GONE_MAX_PERCENT: usize = 30;
 
-/// Compares a rendering with what is published. Fails if it looks like an accident rather than an update.
-pub(crate) fn check_packages(rendering: &Rendering, previous: Option<&Snapshot>) -> Result<(), PollError> {
+/// Compares a rendering with what is published. Fails if it looks like an accident rather than an
+/// update.
+pub(crate) fn check_packages(
+    rendering: &Rendering,
+    previous: Option<&Snapshot>,
+) -> Result<(), PollError> {
     let now = rendering.packages().collect();
-    let before = previous.map(|snapshot| snapshot.packages.iter().map(|shard| shard.name.as_str()).collect());
+    let before = previous.map(|snapshot| {
+        snapshot
+            .packages
+            .iter()
+            .map(|shard| shard.name.as_str())
+            .collect()
+    });
     check_names(&now, &before.unwrap_or_default()).map_err(PollError::Refused)
 }
 

@@ -1,5 +1,5 @@
-//! The publisher's side of garbage collection: it reads `gc.json` once, spares what is condemned, and gives way to
-//! deletes.
+//! The publisher's side of garbage collection: it reads `gc.json` once, spares what is condemned,
+//! and gives way to deletes.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
@@ -10,11 +10,12 @@ use tokio::sync::Mutex;
 
 use crate::{Env, PublishError};
 
-/// Number of times that a spare starts again after a lost race. Each loss means that another publication spared
-/// something, or that the collector took a step.
+/// Number of times that a spare starts again after a lost race. Each loss means that another
+/// publication spared something, or that the collector took a step.
 const SPARE_ATTEMPTS: u32 = 16;
 
-/// Number of times that the document is read anew because it changed between its reading and the look at the clock.
+/// Number of times that the document is read anew because it changed between its reading and the
+/// look at the clock.
 const READ_ATTEMPTS: u32 = 10;
 
 /// `gc.json` as it was read, with times by the clock of the store.
@@ -34,12 +35,14 @@ impl DatedGcState {
     /// Reads the document with its age: content, version and age belong to one state of the object.
     ///
     /// # Errors
-    /// As [`StoreExt::read_document`] and [`Store::stat`]; [`StoreError::Conflict`] if the document keeps changing.
+    /// As [`StoreExt::read_document`] and [`Store::stat`]; [`StoreError::Conflict`] if the document
+    /// keeps changing.
     pub async fn read(store: &dyn Store) -> Result<Self, ReadError> {
         for _ in 0..READ_ATTEMPTS {
             let (state, version) = store.read_document(&Key::Gc).await?.unzip();
             let stat = store.stat(&Key::Gc).await?;
-            // No version comes back, so the document was this one all the time between the two answers.
+            // No version comes back, so the document was this one all the time between the two
+            // answers.
             if version.as_ref() == stat.object.as_ref().map(|object| &object.version) {
                 return Ok(Self::new(state, stat));
             }
@@ -50,10 +53,13 @@ impl DatedGcState {
     /// Adds what the store says about its object to a document.
     pub fn new(state: Option<GcState>, stat: Stat) -> Self {
         let state = state.unwrap_or_default();
-        let (modified, version) = stat.object.map(|object| (object.modified, object.version)).unzip();
+        let (modified, version) = stat
+            .object
+            .map(|object| (object.modified, object.version))
+            .unzip();
         Self {
-            // A spare rewrites the document and so renews its time in the store. `since` keeps the time at which the state
-            // began.
+            // A spare rewrites the document and so renews its time in the store. `since` keeps the
+            // time at which the state began.
             since: state.since.or(modified),
             version,
             state,
@@ -61,19 +67,26 @@ impl DatedGcState {
         }
     }
 
-    /// Returns the age of the state at the read; the longest if there is no document, because nothing came before.
+    /// Returns the age of the state at the read; the longest if there is no document, because
+    /// nothing came before.
     pub fn age(&self) -> Duration {
         let age = |since| self.date.duration_since(since).unwrap_or_default();
         self.since.map_or(Duration::MAX, age)
     }
 
-    /// Replaces the document if it is still the one that was read. Returns the new state, dated by the read before it: only the next
-    /// read tells its age. `None` if another writer was faster.
+    /// Replaces the document if it is still the one that was read. Returns the new state, dated by
+    /// the read before it: only the next read tells its age. `None` if another writer was faster.
     ///
     /// # Errors
     /// As [`Store::put`], a conflict excepted.
-    pub async fn replace(&self, store: &dyn Store, next: GcState) -> Result<Option<Self>, StoreError> {
-        let swapped = store.swap_document(&Key::Gc, &next, self.version.clone()).await?;
+    pub async fn replace(
+        &self,
+        store: &dyn Store,
+        next: GcState,
+    ) -> Result<Option<Self>, StoreError> {
+        let swapped = store
+            .swap_document(&Key::Gc, &next, self.version.clone())
+            .await?;
         Ok(swapped.map(|version| Self {
             version: Some(version),
             since: next.since.or(Some(self.date)),
@@ -118,16 +131,26 @@ impl GcView {
         own.max(store_date.duration_since(self.date).unwrap_or_default())
     }
 
-    /// Makes sure that collection does not delete these objects: one compare-and-swap spares all that are condemned.
-    pub(super) async fn claim(&self, store: &dyn Store, objects: &[ObjectKey]) -> Result<(), PublishError> {
-        // Held during the write: concurrent puts of one publication would only lose races against each other.
+    /// Makes sure that collection does not delete these objects: one compare-and-swap spares all
+    /// that are condemned.
+    pub(super) async fn claim(
+        &self,
+        store: &dyn Store,
+        objects: &[ObjectKey],
+    ) -> Result<(), PublishError> {
+        // Held during the write: concurrent puts of one publication would only lose races against
+        // each other.
         let mut list = self.list.lock().await;
-        let wanted: BTreeSet<ObjectKey> = objects.iter().copied().filter(|key| list.contains(key)).collect();
+        let wanted: BTreeSet<ObjectKey> = objects
+            .iter()
+            .copied()
+            .filter(|key| list.contains(key))
+            .collect();
         if wanted.is_empty() {
             return Ok(());
         }
-        // Objects were found or put under this list. If a later round shows another list, they may have been deleted
-        // meanwhile.
+        // Objects were found or put under this list. If a later round shows another list, they may
+        // have been deleted meanwhile.
         let first = list.gc.state.garbage().copied();
         for _ in 0..SPARE_ATTEMPTS {
             let Some(next) = list.spare(&wanted, first.as_ref())? else {
@@ -138,8 +161,12 @@ impl GcView {
                 continue;
             };
             match replaced.state.phase {
-                GcPhase::Condemned { .. } => tracing::info!(objects = wanted.len(), "spared condemned objects"),
-                GcPhase::None | GcPhase::Deleting { .. } => tracing::info!("ended a round of garbage collection"),
+                GcPhase::Condemned { .. } => {
+                    tracing::info!(objects = wanted.len(), "spared condemned objects")
+                }
+                GcPhase::None | GcPhase::Deleting { .. } => {
+                    tracing::info!("ended a round of garbage collection")
+                }
             }
             list.gc = replaced;
             return Ok(());
@@ -153,7 +180,8 @@ impl CondemnedList {
         let gc = DatedGcState::read(store).await?;
         let keys = match gc.state.garbage() {
             None => Some(BTreeSet::new()),
-            // A list that cannot be read says nothing, so every key counts as listed: publications go on, at the price of a spare.
+            // A list that cannot be read says nothing, so every key counts as listed: publications
+            // go on, at the price of a spare.
             Some(garbage) => read_usable::<Garbage>(store, &garbage.digest)
                 .await?
                 .map(|list| list.keys),
@@ -171,15 +199,27 @@ impl CondemnedList {
         self.gc.state.garbage().is_some() && is_listed && !is_spared
     }
 
-    /// Returns the state that spares `wanted`, or `None` if nothing has to be written. `first` is the list that the
-    /// publication read first.
-    fn spare(&self, wanted: &BTreeSet<ObjectKey>, first: Option<&ObjectRef>) -> Result<Option<GcState>, PublishError> {
-        let threatened: BTreeSet<ObjectKey> = wanted.iter().copied().filter(|key| self.contains(key)).collect();
+    /// Returns the state that spares `wanted`, or `None` if nothing has to be written. `first` is
+    /// the list that the publication read first.
+    fn spare(
+        &self,
+        wanted: &BTreeSet<ObjectKey>,
+        first: Option<&ObjectRef>,
+    ) -> Result<Option<GcState>, PublishError> {
+        let threatened: BTreeSet<ObjectKey> = wanted
+            .iter()
+            .copied()
+            .filter(|key| self.contains(key))
+            .collect();
         match &self.gc.state.phase {
-            // The second marking dropped what it found named, so the rest of the list is no concern here.
+            // The second marking dropped what it found named, so the rest of the list is no concern
+            // here.
             GcPhase::Deleting { .. } => match threatened.first() {
-                // Every delete has landed, so any process may end the state. The next collector may come a day later.
-                Some(_) if self.gc.age() >= GcState::AGE_MIN => Ok(Some(self.gc.state.with_phase(GcPhase::None))),
+                // Every delete has landed, so any process may end the state. The next collector may
+                // come a day later.
+                Some(_) if self.gc.age() >= GcState::AGE_MIN => {
+                    Ok(Some(self.gc.state.with_phase(GcPhase::None)))
+                }
                 Some(key) => Err(PublishError::Deferred(key.key().to_string())),
                 None => Ok(None),
             },
@@ -187,7 +227,8 @@ impl CondemnedList {
                 if threatened.is_empty() {
                     return Ok(None);
                 }
-                let (garbage, spared) = (*garbage, spared.iter().copied().chain(threatened).collect());
+                let (garbage, spared) =
+                    (*garbage, spared.iter().copied().chain(threatened).collect());
                 let phase = GcPhase::Condemned { garbage, spared };
                 let mut next = self.gc.state.with_phase(phase);
                 // The write renews the document's own time, so the state keeps its time in `since`.

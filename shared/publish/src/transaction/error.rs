@@ -5,7 +5,8 @@ use store::{ReadError, StoreError};
 
 use crate::Env;
 
-/// Longest wait for the answer to a commit. The hour of [`TRANSACTION_MAX`](super::TRANSACTION_MAX) is checked just before the commit is sent.
+/// Longest wait for the answer to a commit. The hour of [`TRANSACTION_MAX`](super::TRANSACTION_MAX)
+/// is checked just before the commit is sent.
 pub(crate) const COMMIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Failure of a publication. What was published before stays served.
@@ -21,7 +22,9 @@ pub enum PublishError {
     #[error("{0} is missing or damaged and has to be written again")]
     Damaged(String),
     /// Garbage collection is deleting an object that the publication needs.
-    #[error("deferred: garbage collection is deleting {0}; the next poll tries again, at the latest in two hours")]
+    #[error(
+        "deferred: garbage collection is deleting {0}; the next poll tries again, at the latest in two hours"
+    )]
     Deferred(String),
     /// Too much time has passed since `gc.json` was read, so the objects may have been condemned.
     #[error("the publication took more than an hour and has to start again")]
@@ -51,9 +54,11 @@ impl RetryableError for PublishError {
     fn is_race(&self) -> bool {
         match self {
             Self::Store(error) | Self::Read(ReadError::Store(error)) => error.is_conflict(),
-            // No other writer took part in these, but a new attempt reads everything again, which is what they need.
+            // No other writer took part in these, but a new attempt reads everything again, which
+            // is what they need.
             Self::Damaged(_) | Self::Expired | Self::CommitTimeout => true,
-            // A deferred publication would have to wait for up to two hours; the next poll is the better retry.
+            // A deferred publication would have to wait for up to two hours; the next poll is the
+            // better retry.
             Self::Read(_) | Self::Deferred(_) | Self::NoKey | Self::Compress(_) => false,
         }
     }
@@ -80,7 +85,8 @@ pub trait RetryableError: std::error::Error + Send + Sync + 'static {
     fn is_race(&self) -> bool;
 }
 
-/// Bounded retries after lost races, with waits that grow and jitter. Hold no permit while you wait.
+/// Bounded retries after lost races, with waits that grow and jitter. Hold no permit while you
+/// wait.
 #[derive(Debug)]
 pub struct RaceRetries<'a> {
     env: &'a Env,
@@ -108,7 +114,11 @@ impl<'a> RaceRetries<'a> {
             return Err(error);
         }
         let attempt = self.attempt;
-        tracing::info!(attempt, error = chain(&error), "starting again after a lost race");
+        tracing::info!(
+            attempt,
+            error = chain(&error),
+            "starting again after a lost race"
+        );
         let wait = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(attempt - 1));
         self.attempt += 1;
         tokio::time::sleep(self.env.jittered(wait.min(WAIT_MAX))).await;
@@ -125,9 +135,15 @@ mod tests {
         let env = Env::default();
         let mut retries = RaceRetries::new(&env, 3);
         for has_another in [true, true, false] {
-            assert_eq!(retries.again(PublishError::Expired).await.is_ok(), has_another);
+            assert_eq!(
+                retries.again(PublishError::Expired).await.is_ok(),
+                has_another
+            );
         }
         let mut retries = RaceRetries::new(&env, 3);
-        assert!(retries.again(PublishError::NoKey).await.is_err(), "it is no race");
+        assert!(
+            retries.again(PublishError::NoKey).await.is_err(),
+            "it is no race"
+        );
     }
 }

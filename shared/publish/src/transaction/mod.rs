@@ -1,4 +1,5 @@
-//! One publication of one catalog: read, put what is new, commit. Poll, rollback, sync and import all use it.
+//! One publication of one catalog: read, put what is new, commit. Poll, rollback, sync and import
+//! all use it.
 
 mod commit;
 mod condemned;
@@ -10,8 +11,8 @@ use bytes::Bytes;
 use model::{CatalogName, Current, Document, Key, ObjectKey, ObjectRef, Snapshot};
 use parking_lot::Mutex;
 use store::{
-    Condition, DOCUMENT_MAX, ObjectState, ReadError, Staged, Store, StoreExt, Version, check_object, optional,
-    put_object, read_usable,
+    Condition, DOCUMENT_MAX, ObjectState, ReadError, Staged, Store, StoreExt, Version,
+    check_object, optional, put_object, read_usable,
 };
 use tokio::sync::OnceCell;
 use trust::Signer;
@@ -21,18 +22,21 @@ use self::condemned::GcView;
 pub use self::error::{PublishError, RaceRetries, RetryableError};
 use crate::{Env, ObjectStats};
 
-/// Longest time from reading `gc.json` to the commit. What is condemned meanwhile is deleted after two hours at the
-/// earliest, and the collector marks again before: half of that leaves an hour for slow commits.
+/// Longest time from reading `gc.json` to the commit. What is condemned meanwhile is deleted after
+/// two hours at the earliest, and the collector marks again before: half of that leaves an hour for
+/// slow commits.
 const TRANSACTION_MAX: Duration = Duration::from_secs(3600);
 
 /// Options of a [`Transaction`]. The default signs nothing and relies on what is published.
 #[derive(Debug, Clone, Default)]
 pub struct TransactionOptions {
-    /// Keys that sign the new pointer and verify the published one. Default: none, and nothing is signed.
+    /// Keys that sign the new pointer and verify the published one. Default: none, and nothing is
+    /// signed.
     pub signer: Option<Signer>,
     /// Lets an unsigned pointer follow a signed one. Default: no.
     pub may_unsign: bool,
-    /// Hashes every stored object before it is relied on, also what the published Snapshot names. Default: no.
+    /// Hashes every stored object before it is relied on, also what the published Snapshot names.
+    /// Default: no.
     pub recheck_existing: bool,
     /// Clocks and randomness. Default: the system's.
     pub env: Env,
@@ -47,12 +51,13 @@ pub struct Pointer {
     pub current: Option<Current>,
     /// Version of the stored bytes, the condition of the commit.
     pub version: Version,
-    /// True if one of the signer's keys signed it, or if there is no signer. An unverified pointer is neither built on nor
-    /// compared with.
+    /// True if one of the signer's keys signed it, or if there is no signer. An unverified pointer
+    /// is neither built on nor compared with.
     pub signature_verified: bool,
 }
 
-/// One publication of one catalog. Everything that it puts or finds is safe from garbage collection until it commits.
+/// One publication of one catalog. Everything that it puts or finds is safe from garbage collection
+/// until it commits.
 #[derive(Debug)]
 pub struct Transaction {
     store: Arc<dyn Store>,
@@ -68,7 +73,8 @@ pub struct Transaction {
 #[derive(Debug, Default)]
 struct BaseSnapshot {
     snapshot: Option<Snapshot>,
-    /// Its keys. The commit fails if the pointer has changed, so collection sees them named until then.
+    /// Its keys. The commit fails if the pointer has changed, so collection sees them named until
+    /// then.
     named: HashSet<ObjectKey>,
 }
 
@@ -79,8 +85,9 @@ struct StoreChanges {
 }
 
 impl Transaction {
-    /// Reads the pointer of a catalog with its version, and verifies its signature. `gc.json` is read later, once, before
-    /// the first object is put or found: a poll that finds nothing new needs neither.
+    /// Reads the pointer of a catalog with its version, and verifies its signature. `gc.json` is
+    /// read later, once, before the first object is put or found: a poll that finds nothing new
+    /// needs neither.
     ///
     /// # Errors
     /// [`PublishError::Read`]. A pointer that is not a valid document is not an error here.
@@ -89,7 +96,8 @@ impl Transaction {
         catalog: &CatalogName,
         options: TransactionOptions,
     ) -> Result<Self, PublishError> {
-        // The version is read first: whatever another writer publishes after this makes the commit fail.
+        // The version is read first: whatever another writer publishes after this makes the commit
+        // fail.
         let pointer = Pointer::read(&*store, catalog, options.signer.as_ref()).await?;
         Ok(Self {
             store,
@@ -112,7 +120,9 @@ impl Transaction {
     /// # Errors
     /// [`PublishError::Read`] if it is not a valid document.
     pub fn current(&self) -> Result<Option<&Current>, PublishError> {
-        let Some(pointer) = &self.pointer else { return Ok(None) };
+        let Some(pointer) = &self.pointer else {
+            return Ok(None);
+        };
         if pointer.current.is_none() {
             // Parsed again for its error: it is rare.
             let read = Current::from_bytes(&pointer.bytes);
@@ -122,14 +132,18 @@ impl Transaction {
         Ok(pointer.current.as_ref())
     }
 
-    /// Returns the published pointer if it is readable and its signature is verified: only that may be built on.
+    /// Returns the published pointer if it is readable and its signature is verified: only that may
+    /// be built on.
     pub fn base(&self) -> Option<&Current> {
-        let pointer = self.pointer.as_ref().filter(|pointer| pointer.signature_verified)?;
+        let pointer = self
+            .pointer
+            .as_ref()
+            .filter(|pointer| pointer.signature_verified)?;
         pointer.current.as_ref()
     }
 
-    /// Returns the Snapshot that [`Transaction::base`] names. `None` if there is none, or if it is missing or damaged,
-    /// which is logged.
+    /// Returns the Snapshot that [`Transaction::base`] names. `None` if there is none, or if it is
+    /// missing or damaged, which is logged.
     ///
     /// # Errors
     /// [`PublishError::Read`] if the store fails.
@@ -141,10 +155,14 @@ impl Transaction {
         let read = async || {
             // A lost or damaged Snapshot must not stop the publication that replaces it.
             if let Some(current) = self.base()
-                && let Some(snapshot) = read_usable::<Snapshot>(&*self.store, &current.snapshot.digest).await?
+                && let Some(snapshot) =
+                    read_usable::<Snapshot>(&*self.store, &current.snapshot.digest).await?
             {
                 let objects = snapshot.objects().into_iter().map(|entry| entry.object);
-                let named = objects.chain([current.snapshot]).map(ObjectKey::from).collect();
+                let named = objects
+                    .chain([current.snapshot])
+                    .map(ObjectKey::from)
+                    .collect();
                 let snapshot = Some(snapshot);
                 return Ok(BaseSnapshot { snapshot, named });
             }
@@ -153,12 +171,16 @@ impl Transaction {
         self.base.get_or_try_init(read).await
     }
 
-    /// Makes sure that collection deletes none of these objects before the commit. To be called for many objects at once
-    /// before they are put, or relied on after they were found; `put_verified`, `put_staged` and `find` do it for theirs.
+    /// Makes sure that collection deletes none of these objects before the commit. To be called for
+    /// many objects at once before they are put, or relied on after they were found;
+    /// `put_verified`, `put_staged` and `find` do it for theirs.
     ///
     /// # Errors
     /// [`PublishError::Deferred`] if one is being deleted right now.
-    pub async fn claim(&self, objects: impl IntoIterator<Item = ObjectRef>) -> Result<(), PublishError> {
+    pub async fn claim(
+        &self,
+        objects: impl IntoIterator<Item = ObjectRef>,
+    ) -> Result<(), PublishError> {
         let named = &self.read_base().await?.named;
         let keys = objects.into_iter().map(ObjectKey::from);
         let keys: Vec<ObjectKey> = keys.filter(|key| !named.contains(key)).collect();
@@ -166,42 +188,66 @@ impl Transaction {
             return Ok(());
         }
         let read = || GcView::read(&*self.store, &self.options.env);
-        self.gc.get_or_try_init(read).await?.claim(&*self.store, &keys).await
+        self.gc
+            .get_or_try_init(read)
+            .await?
+            .claim(&*self.store, &keys)
+            .await
     }
 
-    /// Claims an object and looks if the store has it intact. An object of the published Snapshot counts as intact without
-    /// a look, unless [`recheck_existing`](TransactionOptions::recheck_existing) is set.
+    /// Claims an object and looks if the store has it intact. An object of the published Snapshot
+    /// counts as intact without a look, unless
+    /// [`recheck_existing`](TransactionOptions::recheck_existing) is set.
     ///
     /// # Errors
     /// As [`Transaction::claim`], and [`PublishError::Store`].
     pub async fn find(&self, object: &ObjectRef) -> Result<bool, PublishError> {
-        // Collection cannot delete what the published Snapshot names, and checking thousands of unchanged shards would
-        // cost a request each.
-        if !self.options.recheck_existing && self.read_base().await?.named.contains(&ObjectKey::from(*object)) {
+        // Collection cannot delete what the published Snapshot names, and checking thousands of
+        // unchanged shards would cost a request each.
+        if !self.options.recheck_existing
+            && self
+                .read_base()
+                .await?
+                .named
+                .contains(&ObjectKey::from(*object))
+        {
             return Ok(true);
         }
         self.claim([*object]).await?;
-        Ok(matches!(check_object(&*self.store, object).await?, ObjectState::Intact))
+        Ok(matches!(
+            check_object(&*self.store, object).await?,
+            ObjectState::Intact
+        ))
     }
 
-    /// Claims an object and puts its bytes, which must hash to its key. An object that is there already is hashed, and
-    /// overwritten if it is damaged: the right bytes may always be written again. Returns true if the bytes were written.
+    /// Claims an object and puts its bytes, which must hash to its key. An object that is there
+    /// already is hashed, and overwritten if it is damaged: the right bytes may always be written
+    /// again. Returns true if the bytes were written.
     ///
     /// # Errors
     /// As [`Transaction::claim`], and [`PublishError::Store`].
-    pub async fn put_verified(&self, object: ObjectRef, bytes: Bytes) -> Result<bool, PublishError> {
+    pub async fn put_verified(
+        &self,
+        object: ObjectRef,
+        bytes: Bytes,
+    ) -> Result<bool, PublishError> {
         self.claim([object]).await?;
         let before = put_object(&*self.store, &object, bytes).await?;
         Ok(self.count(&object, before))
     }
 
-    /// Claims an object and puts bytes that were staged. The caller has hashed them: they must hash to the key of `object`.
-    /// Returns true if the bytes were written.
+    /// Claims an object and puts bytes that were staged. The caller has hashed them: they must hash
+    /// to the key of `object`. Returns true if the bytes were written.
     ///
     /// # Errors
-    /// As [`Transaction::put_verified`]. [`PublishError::Damaged`] if a damaged object is there, because staged bytes can be
-    /// put only once: start again with [`recheck_existing`](TransactionOptions::recheck_existing).
-    pub async fn put_staged(&self, object: ObjectRef, staged: Box<dyn Staged>) -> Result<bool, PublishError> {
+    /// As [`Transaction::put_verified`]. [`PublishError::Damaged`] if a damaged object is there,
+    /// because staged bytes can be put only once: start again with
+    /// [`recheck_existing`](TransactionOptions::recheck_existing).
+    pub async fn put_staged(
+        &self,
+        object: ObjectRef,
+        staged: Box<dyn Staged>,
+    ) -> Result<bool, PublishError> {
         self.claim([object]).await?;
         let key = object.key();
         let before = match self.options.recheck_existing {
@@ -217,7 +263,9 @@ impl Transaction {
             Ok(_) => Ok(self.count(&object, before)),
             Err(error) if error.is_conflict() => match check_object(&*self.store, &object).await? {
                 ObjectState::Intact => Ok(false),
-                ObjectState::Missing | ObjectState::Damaged => Err(PublishError::Damaged(key.to_string())),
+                ObjectState::Missing | ObjectState::Damaged => {
+                    Err(PublishError::Damaged(key.to_string()))
+                }
             },
             Err(error) => Err(error.into()),
         }
@@ -256,16 +304,21 @@ impl Pointer {
         catalog: &CatalogName,
         signer: Option<&Signer>,
     ) -> Result<Option<Self>, PublishError> {
-        let read = store.read_all(&Key::Current(catalog.clone()), DOCUMENT_MAX).await;
+        let read = store
+            .read_all(&Key::Current(catalog.clone()), DOCUMENT_MAX)
+            .await;
         let Some((bytes, info)) = optional(read)? else {
             return Ok(None);
         };
-        let verified = signer.map_or(Ok(()), |signer| signer.trust().verify(catalog, &bytes).map(drop));
+        let verified = signer.map_or(Ok(()), |signer| {
+            signer.trust().verify(catalog, &bytes).map(drop)
+        });
         if let Err(error) = &verified {
             tracing::warn!(%catalog, error = model::text::chain(error), "ignored the published state: its signature is not verified");
         }
         Ok(Some(Self {
-            // A damaged pointer is kept with its version, so that a copy from another mirror can replace it.
+            // A damaged pointer is kept with its version, so that a copy from another mirror can
+            // replace it.
             current: Current::from_bytes(&bytes).ok(),
             signature_verified: verified.is_ok(),
             version: info.version,

@@ -22,7 +22,11 @@ fn states() -> Vec<Files> {
         vec![("a.yaml", format!("# again\n{a}")), ("b.yaml", b.clone())],
         vec![("a.yaml", format!("{a}---\n{b}"))],
         vec![("a.yaml", format!("{a}---\n{b}")), ("c.yaml", c.clone())],
-        vec![("a.yaml", a.clone()), ("b.yaml", b.clone()), ("c.yaml", c.clone())],
+        vec![
+            ("a.yaml", a.clone()),
+            ("b.yaml", b.clone()),
+            ("c.yaml", c.clone()),
+        ],
         vec![
             ("a.yaml", a.clone()),
             ("b.yaml", b.clone()),
@@ -34,9 +38,20 @@ fn states() -> Vec<Files> {
             ("also.yaml", bundle("a.v3")),
             ("c.yaml", "schema: x\n".to_owned()),
         ],
-        vec![("a.yaml", a.clone()), ("b.yaml", format!("{b}---\n{}", bundle("a.v4")))],
-        vec![("a.yaml", a.clone()), ("same.yaml", a.clone()), ("b.yaml", b)],
-        vec![(".indexignore", "a.yaml\n".to_owned()), ("a.yaml", a), ("c.yaml", c)],
+        vec![
+            ("a.yaml", a.clone()),
+            ("b.yaml", format!("{b}---\n{}", bundle("a.v4"))),
+        ],
+        vec![
+            ("a.yaml", a.clone()),
+            ("same.yaml", a.clone()),
+            ("b.yaml", b),
+        ],
+        vec![
+            (".indexignore", "a.yaml\n".to_owned()),
+            ("a.yaml", a),
+            ("c.yaml", c),
+        ],
     ]
 }
 
@@ -61,7 +76,9 @@ impl Site<TempDir> {
         let is_index = |call: &&Call| matches!(call.key, Some(Key::Object(Kind::Index, _)));
         let calls = self.store.take_log();
         let calls_of_indexes = calls.iter().filter(is_index);
-        calls_of_indexes.filter(|call| call.action == Action::Get).count()
+        calls_of_indexes
+            .filter(|call| call.action == Action::Get)
+            .count()
     }
 }
 
@@ -94,5 +111,9 @@ async fn other_limits_parse_every_file_again() {
     fs::write(site.origin.path().join("c.yaml"), "schema: x\n").unwrap();
     let report = site.poll().await;
     assert_eq!(report.outcome, Outcome::Failed);
-    assert!(report.error_text().unwrap().contains("a.yaml"), "{:?}", report.error);
+    assert!(
+        report.error_text().unwrap().contains("a.yaml"),
+        "{:?}",
+        report.error
+    );
 }

@@ -29,9 +29,16 @@ impl Site<TempDir> {
         static IMAGES: LazyLock<Sources> = LazyLock::new(|| images(&SourceLimits::default()));
         let folder = tempfile::tempdir().unwrap();
         let source = Source::Dir(folder.path().to_owned());
-        let mut site = Self::new(folder, source, IMAGES.clone(), settings(&SourceLimits::default()));
+        let mut site = Self::new(
+            folder,
+            source,
+            IMAGES.clone(),
+            settings(&SourceLimits::default()),
+        );
         site.catalog.validation = validation;
-        ["a", "b", "c"].iter().for_each(|name| site.write(name, &package(name)));
+        ["a", "b", "c"]
+            .iter()
+            .for_each(|name| site.write(name, &package(name)));
         site
     }
 
@@ -65,7 +72,9 @@ impl<S> Site<S> {
     }
 
     pub(crate) async fn poll(&self) -> Report {
-        self.mirror.poll(&self.catalog, PollOptions::default()).await
+        self.mirror
+            .poll(&self.catalog, PollOptions::default())
+            .await
     }
 
     pub(crate) async fn poll_forced(&self) -> Report {
@@ -78,8 +87,15 @@ impl<S> Site<S> {
 
     pub(crate) async fn snapshot(&self) -> Snapshot {
         let key = Key::Current(self.catalog.name.clone());
-        let (current, _) = self.store.read_document::<Current>(&key).await.unwrap().unwrap();
-        read_stored(&self.store, &current.snapshot.digest).await.unwrap()
+        let (current, _) = self
+            .store
+            .read_document::<Current>(&key)
+            .await
+            .unwrap()
+            .unwrap();
+        read_stored(&self.store, &current.snapshot.digest)
+            .await
+            .unwrap()
     }
 
     pub(crate) async fn status(&self) -> Status {
@@ -87,17 +103,27 @@ impl<S> Site<S> {
     }
 
     pub(crate) async fn is_sound(&self, what: &str) {
-        let found = upkeep::verify(&self.store, &self.catalog.name).await.unwrap();
+        let found = upkeep::verify(&self.store, &self.catalog.name)
+            .await
+            .unwrap();
         assert_eq!(found.findings, [], "{what}");
     }
 }
 
 pub(crate) async fn status(store: &MemoryStore, catalog: &Catalog) -> Option<Status> {
-    let read = store.read_document(&Key::Status(catalog.name.clone())).await.unwrap();
+    let read = store
+        .read_document(&Key::Status(catalog.name.clone()))
+        .await
+        .unwrap();
     read.map(|(status, _)| status)
 }
 
-pub(crate) fn mirror(images: Sources, store: &MemoryStore, settings: MirrorSettings, metrics: PollMetrics) -> Mirror {
+pub(crate) fn mirror(
+    images: Sources,
+    store: &MemoryStore,
+    settings: MirrorSettings,
+    metrics: PollMetrics,
+) -> Mirror {
     Mirror::new(images, Arc::new(store.clone()), settings, metrics)
 }
 
@@ -148,7 +174,10 @@ pub(crate) fn image(layers: impl IntoIterator<Item = Layer>) -> Image {
 
 pub(crate) fn rooted(root: &str, layers: impl IntoIterator<Item = Layer>) -> Image {
     let builder = ImageBuilder::catalog(root);
-    layers.into_iter().fold(builder, ImageBuilder::layer).build()
+    layers
+        .into_iter()
+        .fold(builder, ImageBuilder::layer)
+        .build()
 }
 
 /// Returns a layer whose only file is the FBC of one package without bundles.

@@ -2,7 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use catalog_mirror_publish::{Catalog, MirrorSettings, PollError, PollMetrics, PollOptions, SourceLimits};
+use catalog_mirror_publish::{
+    Catalog, MirrorSettings, PollError, PollMetrics, PollOptions, SourceLimits,
+};
 use model::Outcome;
 use prometheus_client::registry::Registry as Metrics;
 use storekit::MemoryStore;
@@ -49,7 +51,8 @@ fn catalogs(registry: &Registry, names: impl Iterator<Item = String>) -> Vec<Cat
     catalogs.collect()
 }
 
-/// Catalogs of a registry that answers no HEAD of a tag, or no blob, hold back no other catalog of the round.
+/// Catalogs of a registry that answers no HEAD of a tag, or no blob, hold back no other catalog of
+/// the round.
 #[tokio::test(flavor = "multi_thread")]
 async fn round_goes_on_beside_a_registry_that_hangs() {
     for kind in [Kind::Head, Kind::Blob] {
@@ -81,34 +84,52 @@ async fn round_goes_on_beside_a_registry_that_hangs() {
 async fn slow_catalog_is_published_from_its_copy() {
     let site = slow_site(settings(), Duration::from_millis(300)).await;
     let report = site.poll().await;
-    assert_eq!(report.outcome, Outcome::Published, "{:?}", report.error_text());
+    assert_eq!(
+        report.outcome,
+        Outcome::Published,
+        "{:?}",
+        report.error_text()
+    );
     assert!(report.bytes_pulled > 0);
     // The config that was given up, then the copy: the config and the layer.
     assert_eq!(site.origin.count(Kind::Blob), 3);
     let status = site.status().await;
-    assert_eq!((status.outcome, status.open_pulls), (Outcome::Published, None));
+    assert_eq!(
+        (status.outcome, status.open_pulls),
+        (Outcome::Published, None)
+    );
     assert_eq!(site.poll().await.outcome, Outcome::Unchanged);
 }
 
-/// A process that dies while it copies an image has not read the image, so its death does not count against it.
+/// A process that dies while it copies an image has not read the image, so its death does not count
+/// against it.
 #[tokio::test(flavor = "multi_thread")]
 async fn copying_is_not_recorded_as_open_pull() {
     let site = Arc::new(slow_site(settings(), NEVER).await);
     let polled = site.clone();
     let poll = tokio::spawn(async move { polled.poll().await });
-    until("the image is copied", async || site.origin.count(Kind::Blob) >= 2).await;
+    until("the image is copied", async || {
+        site.origin.count(Kind::Blob) >= 2
+    })
+    .await;
     assert_eq!(site.status().await.open_pulls, None);
     poll.abort();
 }
 
-/// A catalog whose pull does not end, for whatever reason, gives its place back and names the limit. Its own limit wins.
+/// A catalog whose pull does not end, for whatever reason, gives its place back and names the
+/// limit. Its own limit wins.
 #[tokio::test(flavor = "multi_thread")]
 async fn pull_that_takes_too_long_names_its_limit_and_is_counted() {
     let mut site = slow_site(patient(), NEVER).await;
     let mut metrics = Metrics::default();
     let metrics_of_polls = PollMetrics::register(&mut metrics);
     let limits = SourceLimits::default();
-    site.mirror = site::mirror(images(&limits), &site.store, patient(), metrics_of_polls.clone());
+    site.mirror = site::mirror(
+        images(&limits),
+        &site.store,
+        patient(),
+        metrics_of_polls.clone(),
+    );
     let quick = catalogs(&site.origin, ["quick".to_owned()].into_iter()).remove(0);
     site.catalog.limits = Some(SourceLimits {
         pull_time: Duration::from_millis(200),
@@ -119,10 +140,18 @@ async fn pull_that_takes_too_long_names_its_limit_and_is_counted() {
     assert!(error.text().contains("pullSeconds"), "{error:?}");
     site.origin.delay(Kind::Blob, Duration::ZERO);
     let report = site.mirror.poll(&quick, PollOptions::default()).await;
-    assert_eq!(report.outcome, Outcome::Published, "{:?}", report.error_text());
+    assert_eq!(
+        report.outcome,
+        Outcome::Published,
+        "{:?}",
+        report.error_text()
+    );
     metrics_of_polls.refresh([]);
     let text = page(&metrics);
-    assert!(!text.contains("limit_exceeded_total{catalog=\"quick\""), "{text}");
+    assert!(
+        !text.contains("limit_exceeded_total{catalog=\"quick\""),
+        "{text}"
+    );
     for line in [
         "limit_exceeded_total{catalog=\"c\",limit=\"pullSeconds\"} 1",
         &format!("document_memory_limit_bytes {}", 256 << 20),
@@ -134,7 +163,8 @@ async fn pull_that_takes_too_long_names_its_limit_and_is_counted() {
     }
 }
 
-/// The limit of the configuration counts, also if it is longer than that of a source which is read alone.
+/// The limit of the configuration counts, also if it is longer than that of a source which is read
+/// alone.
 #[tokio::test(flavor = "multi_thread")]
 async fn pull_may_take_as_long_as_its_limit() {
     let mut site = slow_site(patient(), Duration::from_millis(300)).await;
@@ -142,5 +172,10 @@ async fn pull_may_take_as_long_as_its_limit() {
     let images = images.with_settings(|images| images.pull_timeout = Duration::from_millis(100));
     site.mirror = site::mirror(images, &site.store, patient(), PollMetrics::default());
     let report = site.poll().await;
-    assert_eq!(report.outcome, Outcome::Published, "{:?}", report.error_text());
+    assert_eq!(
+        report.outcome,
+        Outcome::Published,
+        "{:?}",
+        report.error_text()
+    );
 }

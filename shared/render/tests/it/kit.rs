@@ -4,8 +4,8 @@ use std::io::{self, Read, Seek};
 use std::{collections::HashMap, fs::File, sync::Arc};
 
 use catalog_mirror_render::{
-    AllFacts, KnownChunks, NoStoredShards, PublishedGzip, RenderError, RenderSettings, Renderer, Rendering, Sink,
-    StoredShards,
+    AllFacts, KnownChunks, NoStoredShards, PublishedGzip, RenderError, RenderSettings, Renderer,
+    Rendering, Sink, StoredShards,
 };
 use model::{Content, Encoding, IndexedMeta, Kind, ObjectDigest, Sha256, ShardRef};
 use work::Budget;
@@ -82,7 +82,10 @@ pub(crate) const CATALOG: Files<'_> = &[
         "a/catalog.json",
         r#"{"schema":"olm.package","name":"a"} {"schema":"olm.channel","name":"s","package":"a"}"#,
     ),
-    ("a/more.json", r#"{"schema":"olm.bundle","package":"a","name":"a.v1"}"#),
+    (
+        "a/more.json",
+        r#"{"schema":"olm.bundle","package":"a","name":"a.v1"}"#,
+    ),
     ("global.yaml", "schema: custom\nvalue: 1\n"),
 ];
 
@@ -114,7 +117,9 @@ impl Store {
         let mut store = Self::default();
         for shard in rendering.shards() {
             let bytes = rendering.compressed(shard).unwrap();
-            store.shards.insert(shard.lines.sha256, (shard.stored, bytes));
+            store
+                .shards
+                .insert(shard.lines.sha256, (shard.stored, bytes));
             store.contents.push((shard.name.clone(), shard.lines));
         }
         store
@@ -132,7 +137,11 @@ impl StoredShards for Store {
         {
             budget.stop();
         }
-        let (_, bytes) = self.shards.values().find(|(digest, _)| digest == stored).unwrap();
+        let (_, bytes) = self
+            .shards
+            .values()
+            .find(|(digest, _)| digest == stored)
+            .unwrap();
         Ok(bytes.clone())
     }
 
@@ -150,8 +159,11 @@ impl StoredShards for Store {
     }
 }
 
-/// Returns the Shards of a rendering as a published state names them, with the positions of their Metas.
-pub(crate) fn shard_refs(rendering: &Rendering) -> impl Iterator<Item = (ShardRef, Vec<IndexedMeta>)> {
+/// Returns the Shards of a rendering as a published state names them, with the positions of their
+/// Metas.
+pub(crate) fn shard_refs(
+    rendering: &Rendering,
+) -> impl Iterator<Item = (ShardRef, Vec<IndexedMeta>)> {
     rendering.shards().iter().map(|shard| {
         let shard_ref = ShardRef {
             name: shard.name.clone(),

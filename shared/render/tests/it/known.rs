@@ -35,11 +35,14 @@ fn published<T: AsRef<str>>(files: &[(&str, T)]) -> Store {
     }
 }
 
-/// Returns documents that are a chunk each, because they are longer than the start of a file that decides on its format.
+/// Returns documents that are a chunk each, because they are longer than the start of a file that
+/// decides on its format.
 fn documents(package: &str, numbers: impl IntoIterator<Item = u32>) -> String {
     let text = "x".repeat(4096);
-    let line =
-        |number| format!(r#"{{"name":"{number}","package":"{package}","schema":"example","text":"{text}"}}"#) + "\n";
+    let line = |number| {
+        format!(r#"{{"name":"{number}","package":"{package}","schema":"example","text":"{text}"}}"#)
+            + "\n"
+    };
     numbers.into_iter().map(line).collect()
 }
 
@@ -69,10 +72,19 @@ fn known_chunks_make_the_same_catalog_as_parsed_ones() {
             let parsed = render_hashed(after);
             assert_eq!(all(&again), all(&parsed), "{from} {to}");
             assert_eq!(again.chunks(), parsed.chunks(), "{from} {to}");
-            let stored =
-                |rendering: &Rendering| -> Vec<_> { rendering.shards().iter().map(|shard| shard.stored).collect() };
+            let stored = |rendering: &Rendering| -> Vec<_> {
+                rendering
+                    .shards()
+                    .iter()
+                    .map(|shard| shard.stored)
+                    .collect()
+            };
             assert_eq!(stored(&again), stored(&parsed), "{from} {to}");
-            assert_eq!(again.index().unwrap(), parsed.index().unwrap(), "{from} {to}");
+            assert_eq!(
+                again.index().unwrap(),
+                parsed.index().unwrap(),
+                "{from} {to}"
+            );
         }
     }
     assert!(render(CATALOG).chunks().is_empty());
@@ -100,7 +112,10 @@ fn known_chunk_is_not_parsed_and_counts_for_the_limits() {
     };
     let mut hasher = Hasher::new();
     let chunk = fbc::Chunks::new(files[0].1.as_bytes(), fbc::FbcLimits::default(), 64).next();
-    chunk.unwrap().unwrap().hash_with(|bytes| hasher.update(bytes));
+    chunk
+        .unwrap()
+        .unwrap()
+        .hash_with(|bytes| hasher.update(bytes));
     let store = Arc::new(Store {
         known: Some([(hasher.finish(), vec![whole])].into()),
         ..Store::of(&first)
@@ -147,7 +162,11 @@ fn parts_of_damaged_shards_and_too_much_skipping_are_errors() {
             budget: Budget::new(steps, work::MemoryPool::default()),
             ..settings()
         };
-        let rendering = try_render(&[("f", &reversed)], Arc::new(published(&[("f", &whole)])), settings);
+        let rendering = try_render(
+            &[("f", &reversed)],
+            Arc::new(published(&[("f", &whole)])),
+            settings,
+        );
         assert_eq!(rendering.is_ok(), is_enough);
     }
 }

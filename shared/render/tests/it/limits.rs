@@ -22,8 +22,8 @@ fn render<T: AsRef<str>>(files: &[(&str, T)], limits: RenderLimits) -> Result<us
 const A: &str = "{\"schema\":\"olm.package\",\"name\":\"a\"}";
 const B: &str = "{\"schema\":\"olm.package\",\"name\":\"b\"}";
 
-/// The limit, what exactly passes, where it is exceeded by one, and the files: `PATH CONTENT`, with `|` between, and `⏎` for a line
-/// feed. The line of `A` has 36 bytes.
+/// The limit, what exactly passes, where it is exceeded by one, and the files: `PATH CONTENT`, with
+/// `|` between, and `⏎` for a line feed. The line of `A` has 36 bytes.
 const LIMITS: &str = r#"
 documents / 3 / x.json / x.json {"a":1}{"a":2}{"a":3}
 documents / 2 / l / a A|l -> a
@@ -119,7 +119,9 @@ fn excludes_beyond_the_limit_of_steps_fails_the_catalog() {
         ..RenderSettings::default()
     };
     let mut renderer = Renderer::start(settings, Arc::new(NoStoredShards));
-    renderer.file(".indexignore", &mut "x*y\n".as_bytes()).unwrap();
+    renderer
+        .file(".indexignore", &mut "x*y\n".as_bytes())
+        .unwrap();
     let excluded = (0..1000)
         .filter(|link| renderer.excludes(&format!("link{link}")))
         .count();
@@ -162,6 +164,9 @@ fn document_that_never_fits_into_the_budget_is_refused() {
         .err()
         .unwrap();
     let text = error.to_string();
-    assert!(text.contains("exceeds the limit memoryBytes of 8000"), "{text}");
+    assert!(
+        text.contains("exceeds the limit memoryBytes of 8000"),
+        "{text}"
+    );
     assert_eq!(error.limits(), ["memoryBytes"].into());
 }

@@ -2,11 +2,14 @@
 
 use std::{sync::Arc, thread};
 
-use catalog_mirror_render::{NoStoredShards, RenderError, RenderSettings, Renderer, Rendering, Sinks, StoredShards};
+use catalog_mirror_render::{
+    NoStoredShards, RenderError, RenderSettings, Renderer, Rendering, Sinks, StoredShards,
+};
 use model::Kind;
 
 use crate::kit::{
-    CATALOG, GZIP, KINDS, LINES, Store, all, gunzip, noise, render, settings, shard_refs, try_render, written,
+    CATALOG, GZIP, KINDS, LINES, Store, all, gunzip, noise, render, settings, shard_refs,
+    try_render, written,
 };
 
 #[test]
@@ -17,7 +20,10 @@ fn stored_shards_are_recognised_and_read_back() {
     let rendering = try_render(&files, Arc::new(published), settings()).unwrap();
     let new = rendering.shards().iter().filter(|shard| !shard.is_stored());
     assert_eq!(new.map(|shard| &*shard.name).collect::<Vec<_>>(), ["b"]);
-    assert_eq!(all(&rendering), LINES.rsplit_once("{\"name\":\"b.v1\"").unwrap().0);
+    assert_eq!(
+        all(&rendering),
+        LINES.rsplit_once("{\"name\":\"b.v1\"").unwrap().0
+    );
 }
 
 #[test]
@@ -26,13 +32,17 @@ fn whole_stored_shards_and_files_make_the_same_catalog_as_files_alone() {
     let store = Arc::new(Store::of(&whole));
     for taken in 0..whole.shards().len() {
         let mut renderer = Renderer::start(settings(), store.clone());
-        for (at, (shard, (shard_ref, metas))) in whole.shards().iter().zip(shard_refs(&whole)).enumerate() {
+        for (at, (shard, (shard_ref, metas))) in
+            whole.shards().iter().zip(shard_refs(&whole)).enumerate()
+        {
             if at == taken {
                 renderer.stored_shard(&shard_ref, metas);
                 continue;
             }
             let lines = zstd::decode_all(&whole.compressed(shard).unwrap()[..]).unwrap();
-            renderer.file(&format!("{}.json", shard.name), &mut &lines[..]).unwrap();
+            renderer
+                .file(&format!("{}.json", shard.name), &mut &lines[..])
+                .unwrap();
         }
         let again = renderer.finish().unwrap();
         assert_eq!(all(&again), LINES, "{taken}");
@@ -52,10 +62,17 @@ fn packages(packages: &[(&str, &str)], stored: Arc<dyn StoredShards>) -> Renderi
 }
 
 /// Returns the `all.json.gz` of packages, with a published one, and their layer.
-fn gzip_and_layer(of: &[(&str, &str)], stored: Arc<dyn StoredShards>) -> Result<[Vec<u8>; 2], RenderError> {
+fn gzip_and_layer(
+    of: &[(&str, &str)],
+    stored: Arc<dyn StoredShards>,
+) -> Result<[Vec<u8>; 2], RenderError> {
     let rendering = packages(of, stored);
     let (made, facts) = written(&rendering, [GZIP, Kind::Blob])?;
-    let lines = rendering.shards().iter().map(|shard| shard.lines.size).sum::<u64>();
+    let lines = rendering
+        .shards()
+        .iter()
+        .map(|shard| shard.lines.size)
+        .sum::<u64>();
     assert_eq!(facts.size, lines);
     Ok(made)
 }
@@ -63,7 +80,13 @@ fn gzip_and_layer(of: &[(&str, &str)], stored: Arc<dyn StoredShards>) -> Result<
 #[test]
 fn segments_of_a_published_catalog_make_the_same_bytes_and_damage_is_found() {
     let large = noise();
-    let before = [("a", "1"), ("b", &*large), ("c", "3"), ("d", "4"), ("f", "6")];
+    let before = [
+        ("a", "1"),
+        ("b", &*large),
+        ("c", "3"),
+        ("d", "4"),
+        ("f", "6"),
+    ];
     let [bytes, _] = gzip_and_layer(&before, Arc::new(NoStoredShards)).unwrap();
     let rendering = packages(&before, Arc::new(NoStoredShards));
     let store = Store::of(&rendering);
@@ -75,7 +98,13 @@ fn segments_of_a_published_catalog_make_the_same_bytes_and_damage_is_found() {
     };
     let updates: [&[(&str, &str)]; 5] = [
         &before,
-        &[("a", "1"), ("b", &large), ("c", "other"), ("d", "4"), ("f", "6")],
+        &[
+            ("a", "1"),
+            ("b", &large),
+            ("c", "other"),
+            ("d", "4"),
+            ("f", "6"),
+        ],
         &[
             ("A", "0"),
             ("a", "other"),
@@ -101,7 +130,11 @@ fn segments_of_a_published_catalog_make_the_same_bytes_and_damage_is_found() {
         {
             let mut flipped = bytes.clone();
             flipped[at] ^= 0x10;
-            for bytes in [flipped, bytes[..at].to_vec(), [&bytes[..at], &bytes[at + 1..]].concat()] {
+            for bytes in [
+                flipped,
+                bytes[..at].to_vec(),
+                [&bytes[..at], &bytes[at + 1..]].concat(),
+            ] {
                 match gzip_and_layer(update, published(bytes)) {
                     // A bit that no content depends on.
                     Ok(made) => assert!(

@@ -7,7 +7,8 @@ use catalog_mirror_render::{NoStoredShards, RenderError, RenderSettings, Rendere
 use model::{Content, Encoding, Index, Kind, ObjectDigest, Sha256, StoredDocument};
 
 use crate::kit::{
-    CATALOG, Files, GZIP, KINDS, LINES, Store, all, gunzip, noise, render, settings, try_render, written,
+    CATALOG, Files, GZIP, KINDS, LINES, Store, all, gunzip, noise, render, settings, try_render,
+    written,
 };
 
 #[test]
@@ -24,7 +25,11 @@ fn file_order_chunk_size_and_workers_do_not_change_the_lines() {
                     ..RenderSettings::default()
                 };
                 let rendering = try_render(&backwards, Arc::new(NoStoredShards), settings).unwrap();
-                assert_eq!(all(&rendering), LINES, "{chunk_bytes} {memory_bytes} {workers}");
+                assert_eq!(
+                    all(&rendering),
+                    LINES,
+                    "{chunk_bytes} {memory_bytes} {workers}"
+                );
             }
         }
     }
@@ -33,8 +38,16 @@ fn file_order_chunk_size_and_workers_do_not_change_the_lines() {
 #[test]
 fn shard_is_one_frame_with_its_lines_hash_and_index() {
     let rendering = render(CATALOG);
-    let names: Vec<&str> = rendering.shards().iter().map(|shard| shard.name.as_str()).collect();
-    assert_eq!(names, ["", "a", "b"], "the global group and then byte order");
+    let names: Vec<&str> = rendering
+        .shards()
+        .iter()
+        .map(|shard| shard.name.as_str())
+        .collect();
+    assert_eq!(
+        names,
+        ["", "a", "b"],
+        "the global group and then byte order"
+    );
     assert_eq!(rendering.packages().collect::<Vec<_>>(), ["a", "b"]);
     let mut whole = String::new();
     for shard in rendering.shards() {
@@ -52,13 +65,24 @@ fn shard_is_one_frame_with_its_lines_hash_and_index() {
     assert_eq!(whole, LINES);
     let index = rendering.index().unwrap();
     let read = Index::from_stored(&index).unwrap();
-    let lines: Vec<_> = rendering.shards().iter().map(|shard| shard.lines.sha256).collect();
-    assert_eq!(read.shards.iter().map(|shard| shard.lines).collect::<Vec<_>>(), lines);
+    let lines: Vec<_> = rendering
+        .shards()
+        .iter()
+        .map(|shard| shard.lines.sha256)
+        .collect();
+    assert_eq!(
+        read.shards
+            .iter()
+            .map(|shard| shard.lines)
+            .collect::<Vec<_>>(),
+        lines
+    );
 }
 
 #[test]
 fn all_json_zst_has_the_blocks_of_each_shard() {
-    // A compressor begins with the offset 1 for a run of one character before the first match, which no frame that is joined may.
+    // A compressor begins with the offset 1 for a run of one character before the first match,
+    // which no frame that is joined may.
     let line = |at: u32| {
         format!(
             "{{\"a\":\"{}\",\"package\":\"p\",\"schema\":\"x{at}\"}}\n",
@@ -74,7 +98,11 @@ fn all_json_zst_has_the_blocks_of_each_shard() {
             ..settings()
         };
         let rendering = try_render(&files, Arc::new(NoStoredShards), settings).unwrap();
-        let shard = rendering.shards().iter().find(|shard| shard.name == "p").unwrap();
+        let shard = rendering
+            .shards()
+            .iter()
+            .find(|shard| shard.name == "p")
+            .unwrap();
         let frame = rendering.compressed(shard).unwrap();
         let lines = zstd::bulk::decompress(&frame, shard.lines.size as usize).unwrap();
         assert_eq!(Content::of(&lines), shard.lines);
@@ -89,14 +117,22 @@ fn all_json_zst_has_the_blocks_of_each_shard() {
 }
 
 /// Paths in the layer of [`CATALOG`].
-const PATHS: &str =
-    "configs/ configs/%/ configs/%/catalog.json configs/a/ configs/a/catalog.json configs/b/ configs/b/catalog.json";
+const PATHS: &str = "configs/ configs/%/ configs/%/catalog.json configs/a/ configs/a/catalog.json configs/b/ configs/b/catalog.json";
 
-/// Returns two large Packages, each of several blocks: lines that are alike, and digits that hardly compress.
+/// Returns two large Packages, each of several blocks: lines that are alike, and digits that hardly
+/// compress.
 fn large() -> [(&'static str, String); 2] {
-    let line = |at: u32| format!("{{\"schema\":\"x\",\"package\":\"l\",\"name\":\"v{}\"}}\n", at % 97);
+    let line = |at: u32| {
+        format!(
+            "{{\"schema\":\"x\",\"package\":\"l\",\"name\":\"v{}\"}}\n",
+            at % 97
+        )
+    };
     let digits = format!("schema: x\npackage: m\nfield: \"{}\"\n", noise());
-    [("l.json", (0..16_000).map(line).collect()), ("m.yaml", digits)]
+    [
+        ("l.json", (0..16_000).map(line).collect()),
+        ("m.yaml", digits),
+    ]
 }
 
 /// Returns the paths in a layer, the lines of all its files, and the hash of the tar archive.
@@ -114,8 +150,12 @@ fn read_layer(bytes: &[u8]) -> (Vec<String>, Vec<u8>, Sha256) {
 #[test]
 fn write_all_makes_the_same_lines_of_each_kind_with_any_workers_and_files() {
     let large = large();
-    let large: Vec<_> = large.iter().map(|(path, text)| (*path, text.as_str())).collect();
-    let paths_of_large = "configs/ configs/l/ configs/l/catalog.json configs/m/ configs/m/catalog.json";
+    let large: Vec<_> = large
+        .iter()
+        .map(|(path, text)| (*path, text.as_str()))
+        .collect();
+    let paths_of_large =
+        "configs/ configs/l/ configs/l/catalog.json configs/m/ configs/m/catalog.json";
     for (files, expected_paths) in [(CATALOG, PATHS), (&large, paths_of_large)] {
         let (made, facts) = written(&render(files), KINDS).unwrap();
         for (kind, bytes) in KINDS.iter().zip(&made) {
@@ -138,13 +178,20 @@ fn write_all_makes_the_same_lines_of_each_kind_with_any_workers_and_files() {
         let one_file = [("all.json", std::str::from_utf8(lines).unwrap())];
         let again = try_render(&one_file, Arc::new(NoStoredShards), one_worker).unwrap();
         assert!(written(&again, KINDS).unwrap().0 == made);
-        assert!(written(&again, [Kind::Blob]).unwrap().0[0] == *layer, "the layer alone");
+        assert!(
+            written(&again, [Kind::Blob]).unwrap().0[0] == *layer,
+            "the layer alone"
+        );
     }
 }
 
 #[test]
 fn indexignore_excludes_files_and_their_errors() {
-    let files = [CATALOG, &[("README.md", "# A: b: c\n"), (".indexignore", "*.md\nb/\n")]].concat();
+    let files = [
+        CATALOG,
+        &[("README.md", "# A: b: c\n"), (".indexignore", "*.md\nb/\n")],
+    ]
+    .concat();
     assert!(!all(&render(&files)).contains("\"b\""));
 }
 
@@ -156,13 +203,21 @@ fn finish_reports_all_problems_in_walk_order() {
         ("b/bad.json", "{"),
     ];
     let files = [CATALOG, &bad].concat();
-    let Err(RenderError::Invalid { problems }) = try_render(&files, Arc::new(NoStoredShards), settings()) else {
+    let Err(RenderError::Invalid { problems }) =
+        try_render(&files, Arc::new(NoStoredShards), settings())
+    else {
         panic!("bad files must be refused");
     };
-    let paths: Vec<&str> = problems.iter().map(|problem| problem.path.as_str()).collect();
+    let paths: Vec<&str> = problems
+        .iter()
+        .map(|problem| problem.path.as_str())
+        .collect();
     assert_eq!(paths, ["a/bad.json", "b/bad.json", "b.yaml"]);
     let reason = &problems[0].reason;
-    assert!(reason.contains("document 1") && reason.contains("name"), "{reason}");
+    assert!(
+        reason.contains("document 1") && reason.contains("name"),
+        "{reason}"
+    );
 }
 
 #[test]
@@ -249,6 +304,9 @@ fn places_name_file_and_document_only_if_asked() {
     let places: Vec<_> = places
         .map(|place| (&*place.path, place.position.document, place.position.line))
         .collect();
-    assert_eq!(places, [("a.yaml", 1, 1), ("a.yaml", 2, 4), ("b.yaml", 1, 1)]);
+    assert_eq!(
+        places,
+        [("a.yaml", 1, 1), ("a.yaml", 2, 4), ("b.yaml", 1, 1)]
+    );
     assert!(render(files).shards()[0].places.is_empty());
 }

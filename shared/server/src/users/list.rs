@@ -16,7 +16,8 @@ pub(crate) struct UserList {
 }
 
 impl UserList {
-    /// Parses the only file of a user list. One user a line; empty lines and lines that begin with `#` are ignored.
+    /// Parses the only file of a user list. One user a line; empty lines and lines that begin with
+    /// `#` are ignored.
     pub(crate) fn parse(texts: &[Vec<u8>]) -> Result<Self, FileError> {
         let text = texts.first().map(Vec::as_slice).unwrap_or_default();
         let text = std::str::from_utf8(text).map_err(|_| FileError::UserEncoding)?;
@@ -54,7 +55,9 @@ impl UserList {
     pub(crate) fn has_token(&self, name: Option<&str>, token: &[u8]) -> bool {
         let hash = Sha256::of(token);
         let matches = |(owner, secret): &(String, Sha256)| {
-            let named = name.map_or(Choice::from(1), |name| owner.as_bytes().ct_eq(name.as_bytes()));
+            let named = name.map_or(Choice::from(1), |name| {
+                owner.as_bytes().ct_eq(name.as_bytes())
+            });
             named & secret.as_bytes().ct_eq(hash.as_bytes())
         };
         // All are compared, in constant time, so that the duration of a request tells nothing.
@@ -71,11 +74,17 @@ impl UserList {
         matching.is_some_and(|(owner, _)| owner == name)
     }
 
-    /// Returns the users whose password hashes are verified for a name: those of the name, else another one.
+    /// Returns the users whose password hashes are verified for a name: those of the name, else
+    /// another one.
     fn candidates(&self, name: &str) -> Vec<&(String, String)> {
-        let own: Vec<_> = self.passwords.iter().filter(|(owner, _)| owner == name).collect();
+        let own: Vec<_> = self
+            .passwords
+            .iter()
+            .filter(|(owner, _)| owner == name)
+            .collect();
         if own.is_empty() {
-            // An unknown name costs as much time as a wrong password, so that the duration does not tell which names exist.
+            // An unknown name costs as much time as a wrong password, so that the duration does not
+            // tell which names exist.
             return self.passwords.iter().take(1).collect();
         }
         own
@@ -91,7 +100,10 @@ mod tests {
     fn user_list_verifies_a_password_for_an_unknown_name_too() {
         let hash = bcrypt::hash("pass", 4).unwrap();
         let users = UserList::parse(&[format!("alice:{hash}\nalice:{hash}\n").into()]).unwrap();
-        assert_eq!(["alice", "unknown"].map(|name| users.candidates(name).len()), [2, 1]);
+        assert_eq!(
+            ["alice", "unknown"].map(|name| users.candidates(name).len()),
+            [2, 1]
+        );
     }
 
     #[test]
@@ -110,7 +122,10 @@ mod tests {
                 "line 1 of the user list is neither",
             ),
             ("robot:sha256:abc", "line 1 of the user list is neither"),
-            (&costly, "line 1 of the user list has a bcrypt hash of a cost above 14"),
+            (
+                &costly,
+                "line 1 of the user list has a bcrypt hash of a cost above 14",
+            ),
         ] {
             let error = UserList::parse(&[text.into()]).err().unwrap().to_string();
             assert!(error.contains(expected), "{text}: {error}");

@@ -16,15 +16,16 @@ use crate::metrics::{LoginOutcome, ServerMetrics};
 use crate::reload::ReloadedFiles;
 use crate::users::list::UserList;
 
-/// Requests that may wait for the verification of their password. Further ones are answered with 429. At bcrypt's usual
-/// cost of 2^10 rounds the last one waits for one or two seconds.
+/// Requests that may wait for the verification of their password. Further ones are answered with
+/// 429. At bcrypt's usual cost of 2^10 rounds the last one waits for one or two seconds.
 const WAITING_MAX: usize = 32;
 
 /// Checks the credentials of requests against the user list.
 pub(crate) struct Authenticator {
     pub(crate) users: ReloadedFiles<UserList>,
     waiting: Semaphore,
-    /// At most half of the processors verify passwords, so that a flood of logins leaves the rest for serving.
+    /// At most half of the processors verify passwords, so that a flood of logins leaves the rest
+    /// for serving.
     workers: Semaphore,
     metrics: ServerMetrics,
 }
@@ -50,7 +51,10 @@ impl Authenticator {
             None => LoginOutcome::Refused,
             Some(credentials) => self.check(credentials).await,
         };
-        self.metrics.logins.get_or_create(&[("outcome", outcome.into())]).inc();
+        self.metrics
+            .logins
+            .get_or_create(&[("outcome", outcome.into())])
+            .inc();
         match outcome {
             LoginOutcome::Accepted => None,
             LoginOutcome::Refused => Some(StatusCode::UNAUTHORIZED),
@@ -77,7 +81,11 @@ impl Authenticator {
         let Ok(_place) = self.waiting.try_acquire() else {
             return LoginOutcome::Busy;
         };
-        let _worker = self.workers.acquire().await.expect("the semaphore is never closed");
+        let _worker = self
+            .workers
+            .acquire()
+            .await
+            .expect("the semaphore is never closed");
         // Another request with the same password may have been verified in the meantime.
         if users.verified.tags.get(&tag).is_some() {
             return LoginOutcome::Accepted;
@@ -100,7 +108,8 @@ struct Credentials {
 }
 
 impl Credentials {
-    /// Reads the `Authorization` field. Returns `None` without the field, for other schemes and for two fields.
+    /// Reads the `Authorization` field. Returns `None` without the field, for other schemes and for
+    /// two fields.
     fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let mut fields = headers.get_all(AUTHORIZATION).iter();
         let (Some(field), None) = (fields.next(), fields.next()) else {
@@ -124,13 +133,14 @@ impl Credentials {
     }
 }
 
-/// Largest number of remembered logins. bcrypt reads 72 bytes only, so one password has endless spellings.
+/// Largest number of remembered logins. bcrypt reads 72 bytes only, so one password has endless
+/// spellings.
 const LOGINS_MAX: usize = 1024;
 
 /// Logins whose password was verified, so that bcrypt need not run for every request.
 ///
-/// It stores HMACs under a random key that lives as long as the user list. They cannot be turned back into passwords
-/// or compared with a list of common ones.
+/// It stores HMACs under a random key that lives as long as the user list. They cannot be turned
+/// back into passwords or compared with a list of common ones.
 pub(crate) struct VerifiedLogins {
     key: Key,
     tags: Cache<[u8; 32], ()>,
@@ -151,7 +161,9 @@ impl VerifiedLogins {
     pub(crate) fn tag(&self, name: &str, password: &[u8]) -> [u8; 32] {
         // A name contains no colon (RFC 7617, section 2), so no two logins have the same text.
         let tag = sign(&self.key, &[name.as_bytes(), b":", password].concat());
-        tag.as_ref().try_into().expect("an HMAC-SHA-256 has 32 bytes")
+        tag.as_ref()
+            .try_into()
+            .expect("an HMAC-SHA-256 has 32 bytes")
     }
 }
 
@@ -164,11 +176,16 @@ mod tests {
     use super::*;
 
     fn basic(name: &str, password: &str) -> HeaderMap {
-        fields(&[&format!("Basic {}", STANDARD.encode(format!("{name}:{password}")))])
+        fields(&[&format!(
+            "Basic {}",
+            STANDARD.encode(format!("{name}:{password}"))
+        )])
     }
 
     fn fields(values: &[&str]) -> HeaderMap {
-        let values = values.iter().map(|value| (AUTHORIZATION, value.parse().unwrap()));
+        let values = values
+            .iter()
+            .map(|value| (AUTHORIZATION, value.parse().unwrap()));
         values.collect()
     }
 
@@ -179,7 +196,9 @@ mod tests {
         let hash = |password: &str| bcrypt::hash(password, cost).unwrap();
         let (old, new, other) = (hash("1:2"), hash("pass"), hash("open sesame"));
         let token = Sha256::of(b"token");
-        let text = format!("# users\n\nalice:{old}\n  robot:sha256:{token}\nalice:{new}\nAladdin:{other}\n");
+        let text = format!(
+            "# users\n\nalice:{old}\n  robot:sha256:{token}\nalice:{new}\nAladdin:{other}\n"
+        );
         std::fs::write(&path, text).unwrap();
         let authenticator = Authenticator::new(path, ServerMetrics::default()).unwrap();
         (folder, authenticator)
@@ -214,44 +233,81 @@ mod tests {
             (fields(&[]), false),
         ] {
             let refusal = authenticator.refusal(&headers).await;
-            let expected = if accepted { None } else { Some(StatusCode::UNAUTHORIZED) };
+            let expected = if accepted {
+                None
+            } else {
+                Some(StatusCode::UNAUTHORIZED)
+            };
             assert_eq!(refusal, expected, "{headers:?}");
         }
     }
 
-    /// A flood of wrong passwords neither grows a queue nor locks out users who were verified before.
+    /// A flood of wrong passwords neither grows a queue nor locks out users who were verified
+    /// before.
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
     async fn authenticator_flood_is_answered_busy() {
         let (_folder, authenticator) = authenticator(8);
         let authenticator = Arc::new(authenticator);
-        assert!(authenticator.refusal(&basic("alice", "pass")).await.is_none());
+        assert!(
+            authenticator
+                .refusal(&basic("alice", "pass"))
+                .await
+                .is_none()
+        );
         let flood: Vec<_> = (0..500)
             .map(|number| {
                 let authenticator = Arc::clone(&authenticator);
-                tokio::spawn(async move { authenticator.refusal(&basic("alice", &number.to_string())).await })
+                tokio::spawn(async move {
+                    authenticator
+                        .refusal(&basic("alice", &number.to_string()))
+                        .await
+                })
             })
             .collect();
-        assert!(authenticator.refusal(&basic("alice", "pass")).await.is_none());
-        assert!(authenticator.refusal(&fields(&["Bearer token"])).await.is_none());
+        assert!(
+            authenticator
+                .refusal(&basic("alice", "pass"))
+                .await
+                .is_none()
+        );
+        assert!(
+            authenticator
+                .refusal(&fields(&["Bearer token"]))
+                .await
+                .is_none()
+        );
         let mut busy = 0;
         for attempt in flood {
             let refusal = attempt.await.unwrap();
             assert!(refusal.is_some());
             busy += usize::from(matches!(refusal, Some(StatusCode::TOO_MANY_REQUESTS)));
         }
-        assert!(busy > 100, "{busy} of 500 were answered without verification");
+        assert!(
+            busy > 100,
+            "{busy} of 500 were answered without verification"
+        );
     }
 
     #[tokio::test(flavor = "multi_thread")]
     async fn authenticator_removed_user_is_denied() {
         let (folder, authenticator) = authenticator(4);
-        assert!(authenticator.refusal(&basic("alice", "pass")).await.is_none());
+        assert!(
+            authenticator
+                .refusal(&basic("alice", "pass"))
+                .await
+                .is_none()
+        );
         let text = format!("robot:sha256:{}\n", Sha256::of(b"token"));
         std::fs::write(folder.path().join("users"), text).unwrap();
         authenticator.users.check();
         let refusal = authenticator.refusal(&basic("alice", "pass")).await;
         assert_eq!(refusal, Some(StatusCode::UNAUTHORIZED));
-        assert!(authenticator.refusal(&fields(&["Bearer token"])).await.is_none());
+        assert!(
+            authenticator
+                .refusal(&fields(&["Bearer token"]))
+                .await
+                .is_none()
+        );
     }
 
     #[test]
@@ -263,7 +319,9 @@ mod tests {
         let other = VerifiedLogins::default().tag("alice", b"pass");
         assert!(verified.tags.get(&other).is_none());
         for number in 0..3000_u32 {
-            verified.tags.insert(verified.tag("alice", &number.to_be_bytes()), ());
+            verified
+                .tags
+                .insert(verified.tag("alice", &number.to_be_bytes()), ());
         }
         assert!(verified.tags.len() <= LOGINS_MAX);
     }

@@ -6,7 +6,8 @@
 //!          git archive                  -> tar archive of its folder -> FileSink, as for archives on servers
 //! ```
 //!
-//! The first request is this program's own: it finds wrong URLs, credentials and certificates with the same words as for archives.
+//! The first request is this program's own: it finds wrong URLs, credentials and certificates with
+//! the same words as for archives.
 //!
 //! | a server or repository may | result |
 //! |---|---|

@@ -27,16 +27,19 @@ use crate::{Error, GitLocation, Pull, Sources, TreeFault};
 /// Path below the repository's URL that answers with what the server can.
 const INFO: &str = "/info/refs";
 
-/// Limits the size of a file in blocks of 512 bytes and the memory in KiB. Both hold for all processes that git starts.
+/// Limits the size of a file in blocks of 512 bytes and the memory in KiB. Both hold for all
+/// processes that git starts.
 const SCRIPT: &str = r#"ulimit -f "$0"; ulimit -d "$1"; shift; exec git "$@""#;
 
-/// Memory of one process of git: 1 GiB. Files are streamed, but an object that is stored as a delta is held with its base.
+/// Memory of one process of git: 1 GiB. Files are streamed, but an object that is stored as a delta
+/// is held with its base.
 const MEMORY_KIB: &str = "1048576";
 
 /// Exit status of a shell that does not find a program.
 const NOT_FOUND: i32 = 127;
 
-/// Variables that do not depend on the source. The folder of the process is the repository, and holds nothing else.
+/// Variables that do not depend on the source. The folder of the process is the repository, and
+/// holds nothing else.
 const VARIABLES: &[(&str, &str)] = &[
     ("GIT_DIR", "."),
     ("HOME", "."),
@@ -94,7 +97,10 @@ struct GitProcess(Child);
 
 impl<'a> GitProgram<'a> {
     /// Asks the server for the repository, and makes an empty one beside it.
-    pub(super) async fn open(sources: &'a Sources, location: &'a GitLocation) -> Result<Self, Error> {
+    pub(super) async fn open(
+        sources: &'a Sources,
+        location: &'a GitLocation,
+    ) -> Result<Self, Error> {
         let fetcher = &sources.fetcher;
         let session = WebSession::open(sources, &location.url).await?;
         let (url, dir) = (find(&session, location).await?, temporary_folder()?);
@@ -121,14 +127,21 @@ impl<'a> GitProgram<'a> {
         let name = self.location.reference.as_deref().unwrap_or("HEAD");
         let limit = self.session.settings.limits.manifest();
         // The commit of an annotated tag has the tag's name with ^{}.
-        let arguments = ["ls-remote", self.url.as_str(), name, &format!("{name}^{{}}")];
+        let arguments = [
+            "ls-remote",
+            self.url.as_str(),
+            name,
+            &format!("{name}^{{}}"),
+        ];
         let found = self.run(&arguments, limit).await?;
         let commit = |wanted: &str| {
             let mut refs = found.lines().filter_map(|line| line.split_once('\t'));
-            refs.find(|(_, name)| *name == wanted).map(|(commit, _)| commit)
+            refs.find(|(_, name)| *name == wanted)
+                .map(|(commit, _)| commit)
         };
         // As git resolves a name.
-        let full = ["", "refs/", "refs/tags/", "refs/heads/"].map(|prefix| format!("{prefix}{name}"));
+        let full =
+            ["", "refs/", "refs/tags/", "refs/heads/"].map(|prefix| format!("{prefix}{name}"));
         let commit = full
             .iter()
             .find_map(|full| commit(&format!("{full}^{{}}")).or_else(|| commit(full)));
@@ -136,8 +149,13 @@ impl<'a> GitProgram<'a> {
         Ok(commit.ok_or_else(missing)?.to_owned())
     }
 
-    /// Returns the commit with the revision `expected`: the one that was resolved, even if its branch has moved since.
-    pub(super) async fn commit(&self, resolved: Option<String>, expected: &Digest) -> Result<String, Error> {
+    /// Returns the commit with the revision `expected`: the one that was resolved, even if its
+    /// branch has moved since.
+    pub(super) async fn commit(
+        &self,
+        resolved: Option<String>,
+        expected: &Digest,
+    ) -> Result<String, Error> {
         // A pinned source was not resolved: its reference is the commit.
         let known = resolved.or_else(|| self.location.reference.clone());
         let is_expected = |commit: &String| self.location.revision(commit) == *expected;
@@ -153,14 +171,33 @@ impl<'a> GitProgram<'a> {
     }
 
     /// Fetches a commit and passes the files of its folder to `sink`.
-    pub(super) async fn read<S: FileSink + 'static>(&self, commit: &str, sink: S) -> Result<(S, Pull), Error> {
+    pub(super) async fn read<S: FileSink + 'static>(
+        &self,
+        commit: &str,
+        sink: S,
+    ) -> Result<(S, Pull), Error> {
         let limit = self.session.settings.download_limit();
         let place = || self.location.to_string();
-        let mut space = self.session.settings.download_space.take(limit.value, place).await?;
-        // Without its history. A filter would not spare the files of other folders: servers refuse one by path.
-        let arguments = ["fetch", "--quiet", "--depth=1", "--no-tags", "--no-write-fetch-head"];
-        self.run(&[&arguments[..], &[self.url.as_str(), commit]].concat(), limit)
+        let mut space = self
+            .session
+            .settings
+            .download_space
+            .take(limit.value, place)
             .await?;
+        // Without its history. A filter would not spare the files of other folders: servers refuse
+        // one by path.
+        let arguments = [
+            "fetch",
+            "--quiet",
+            "--depth=1",
+            "--no-tags",
+            "--no-write-fetch-head",
+        ];
+        self.run(
+            &[&arguments[..], &[self.url.as_str(), commit]].concat(),
+            limit,
+        )
+        .await?;
         give_back(&mut space, self.stored(""));
         let archive = TreeArchive {
             place: place(),
@@ -176,12 +213,23 @@ impl<'a> GitProgram<'a> {
         // A tree and not the commit, which would add its name to the archive.
         let (tree, path) = (format!("{commit}^{{tree}}"), root.path());
         let folder = Some(path.as_str()).filter(|path| !path.is_empty());
-        let arguments = ["archive", "--format=tar", "--worktree-attributes", &tree, "--"].into_iter();
+        let arguments = [
+            "archive",
+            "--format=tar",
+            "--worktree-attributes",
+            &tree,
+            "--",
+        ]
+        .into_iter();
         let arguments: Vec<_> = arguments.chain(folder).collect();
         let (tar, output) = io::pipe().map_err(|error| self.failed(&error))?;
         let mut process = self.start(&arguments, MESSAGE_BYTES, output.into())?;
-        let unpacked = bounded(&work, move || archive.unpack(&mut BufReader::new(tar), root, sink)).await;
-        // A process that ends by itself has the reason; a signal only says that its output is not read any more.
+        let unpacked = bounded(&work, move || {
+            archive.unpack(&mut BufReader::new(tar), root, sink)
+        })
+        .await;
+        // A process that ends by itself has the reason; a signal only says that its output is not
+        // read any more.
         if let Ok(status) = process.0.wait().await
             && status.code().is_some_and(|code| code != 0)
         {
@@ -201,12 +249,15 @@ impl<'a> GitProgram<'a> {
         Ok((sink, pull))
     }
 
-    /// Refuses submodules, which an archive of git has as empty folders, and names that no checkout can have. The list is
-    /// shorter than the archive, whose limits hold.
+    /// Refuses submodules, which an archive of git has as empty folders, and names that no checkout
+    /// can have. The list is shorter than the archive, whose limits hold.
     async fn check_names(&self, tree: &str, folder: Option<&str>) -> Result<(), Error> {
         let arguments = ["ls-tree", "-r", "-z", "--full-tree", "--", tree].into_iter();
         let arguments: Vec<_> = arguments.chain(folder).collect();
-        let limit = NamedLimit::new("decompressedBytes", self.session.settings.limits.decompressed_bytes);
+        let limit = NamedLimit::new(
+            "decompressedBytes",
+            self.session.settings.limits.decompressed_bytes,
+        );
         let list = self.run(&arguments, limit).await?;
         for (columns, path) in list.split('\0').filter_map(|line| line.split_once('\t')) {
             let place = || shown(path.as_bytes());
@@ -221,7 +272,8 @@ impl<'a> GitProgram<'a> {
         Ok(())
     }
 
-    /// Runs a command to its end and returns its output. The files that it writes meet the limit together.
+    /// Runs a command to its end and returns its output. The files that it writes meet the limit
+    /// together.
     async fn run(&self, arguments: &[&str], limit: NamedLimit) -> Result<String, Error> {
         let path = self.dir.path().join(OUTPUT);
         let output = File::create(&path).map_err(|error| self.failed(&error))?;
@@ -231,7 +283,9 @@ impl<'a> GitProgram<'a> {
             let ended = timeout(MEASURE_INTERVAL, process.0.wait()).await;
             // Also after a failure: at this size the kernel has ended it.
             let written = self.stored("").saturating_sub(before);
-            limit.check(written, || format!("git {} of {}", arguments[0], self.location))?;
+            limit.check(written, || {
+                format!("git {} of {}", arguments[0], self.location)
+            })?;
             if let Ok(ended) = ended {
                 break ended.map_err(|error| self.failed(&error))?;
             }
@@ -247,7 +301,12 @@ impl<'a> GitProgram<'a> {
     }
 
     /// Starts a command that may write files of about `file_bytes`.
-    fn start(&self, arguments: &[&str], file_bytes: u64, output: Stdio) -> Result<GitProcess, Error> {
+    fn start(
+        &self,
+        arguments: &[&str],
+        file_bytes: u64,
+        output: Stdio,
+    ) -> Result<GitProcess, Error> {
         let blocks = (file_bytes / 512 + 1).to_string();
         let started = File::create(self.dir.path().join(ERRORS)).and_then(|errors| {
             Command::new("/bin/sh")
@@ -271,7 +330,10 @@ impl<'a> GitProgram<'a> {
         let files = WalkDir::new(self.dir.path()).into_iter().flatten();
         let files = files.filter(|file| file.file_name().to_string_lossy().ends_with(end));
         let files = files.filter_map(|file| file.metadata().ok());
-        files.filter(fs::Metadata::is_file).map(|file| file.len()).sum()
+        files
+            .filter(fs::Metadata::is_file)
+            .map(|file| file.len())
+            .sum()
     }
 
     /// Returns the errors that the last command has printed, else its exit status.
@@ -283,7 +345,10 @@ impl<'a> GitProgram<'a> {
             errors.take(MESSAGE_BYTES).read_to_end(&mut kept)
         });
         let text = String::from_utf8_lossy(&kept);
-        let lines: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("fatal: ")).collect();
+        let lines: Vec<_> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("fatal: "))
+            .collect();
         match read {
             Ok(1..) if lines.is_empty() => shown(text.trim_end().as_bytes()),
             Ok(1..) => shown(lines.join("; ").as_bytes()),
@@ -317,20 +382,34 @@ async fn find(session: &WebSession<'_>, location: &GitLocation) -> Result<Url, E
         let to = shown(authority(response.url()).as_bytes());
         return Err(TreeFault::Redirected(to).at(location));
     }
-    let media_type = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+    let media_type = response
+        .headers()
+        .get(CONTENT_TYPE)
+        .map(HeaderValue::as_bytes);
     let path = response.url().path().strip_suffix(INFO);
     let path = path.filter(|_| media_type == Some(b"application/x-git-upload-pack-advertisement"));
     url.set_path(path.ok_or_else(|| TreeFault::NotGit.at(location))?);
     Ok(url)
 }
 
-/// Returns the environment of git. Settings are a part of it, because other users can read a command line with secrets.
-fn environment(session: &WebSession<'_>, proxy: Option<&Url>, ca_file: OsString) -> Vec<(OsString, OsString)> {
+/// Returns the environment of git. Settings are a part of it, because other users can read a
+/// command line with secrets.
+fn environment(
+    session: &WebSession<'_>,
+    proxy: Option<&Url>,
+    ca_file: OsString,
+) -> Vec<(OsString, OsString)> {
     let minimum = &session.settings.http.min_throughput;
     let seconds = minimum.period.as_secs().max(1);
-    let mut options: Vec<(&str, OsString)> = SETTINGS.iter().map(|(key, value)| (*key, value.into())).collect();
+    let mut options: Vec<(&str, OsString)> = SETTINGS
+        .iter()
+        .map(|(key, value)| (*key, value.into()))
+        .collect();
     options.push(("http.userAgent", USER_AGENT.into()));
-    options.push(("http.lowSpeedLimit", (minimum.bytes / seconds).to_string().into()));
+    options.push((
+        "http.lowSpeedLimit",
+        (minimum.bytes / seconds).to_string().into(),
+    ));
     options.push(("http.lowSpeedTime", seconds.to_string().into()));
     options.push(("http.sslCAInfo", ca_file));
     let credentials = session.authorize(RequestSpec::default()).credentials;
@@ -340,14 +419,21 @@ fn environment(session: &WebSession<'_>, proxy: Option<&Url>, ca_file: OsString)
     }));
     // Nothing else of the environment is passed on: git's own rules for proxies are others.
     options.extend(proxy.map(|proxy| ("http.proxy", proxy.as_str().into())));
-    let passed = std::env::var_os("PATH").map(|path| ("PATH".into(), path)).into_iter();
-    let fixed = VARIABLES.iter().map(|(name, value)| (name.into(), value.into()));
+    let passed = std::env::var_os("PATH")
+        .map(|path| ("PATH".into(), path))
+        .into_iter();
+    let fixed = VARIABLES
+        .iter()
+        .map(|(name, value)| (name.into(), value.into()));
     let count = ("GIT_CONFIG_COUNT".into(), options.len().to_string().into());
-    let options = options.into_iter().enumerate().flat_map(|(at, (key, value))| {
-        [
-            (format!("GIT_CONFIG_KEY_{at}").into(), key.into()),
-            (format!("GIT_CONFIG_VALUE_{at}").into(), value),
-        ]
-    });
+    let options = options
+        .into_iter()
+        .enumerate()
+        .flat_map(|(at, (key, value))| {
+            [
+                (format!("GIT_CONFIG_KEY_{at}").into(), key.into()),
+                (format!("GIT_CONFIG_VALUE_{at}").into(), value),
+            ]
+        });
     passed.chain(fixed).chain(options).chain([count]).collect()
 }

@@ -1,4 +1,5 @@
-//! Authentication for one repository, remembered between pulls: challenges, and bearer tokens from the registry's token service.
+//! Authentication for one repository, remembered between pulls: challenges, and bearer tokens from
+//! the registry's token service.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,8 @@ use serde::Deserialize;
 
 use crate::{Error, ServerFault, registry::Session};
 
-/// Maximum length of a `WWW-Authenticate` field. Real ones have some hundred bytes, and each byte takes up to forty in memory.
+/// Maximum length of a `WWW-Authenticate` field. Real ones have some hundred bytes, and each byte
+/// takes up to forty in memory.
 const MAX_CHALLENGE_BYTES: usize = 8 << 10;
 
 /// Maximum number of fields that are read. A registry sends one or two.
@@ -59,14 +61,16 @@ pub(crate) enum Challenge {
 }
 
 impl Challenge {
-    /// Returns the best challenge of an answer. A token is preferred, because a stolen one is worth less than a password.
+    /// Returns the best challenge of an answer. A token is preferred, because a stolen one is worth
+    /// less than a password.
     pub(crate) fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let values = headers.get_all(WWW_AUTHENTICATE).iter();
         let values = values
             .filter(|value| value.len() <= MAX_CHALLENGE_BYTES)
             .take(MAX_CHALLENGES);
         let values = values.filter_map(|value| value.to_str().ok());
-        let challenges = values.flat_map(|value| http_auth::parse_challenges(value).unwrap_or_default());
+        let challenges =
+            values.flat_map(|value| http_auth::parse_challenges(value).unwrap_or_default());
         let supported = challenges.filter_map(|challenge| supported(&challenge));
         // The first of the best kind: a token comes before a password.
         supported.min_by_key(|challenge| *challenge == Self::Basic)
@@ -81,7 +85,10 @@ fn supported(challenge: &http_auth::ChallengeRef<'_>) -> Option<Challenge> {
         return None;
     }
     let param = |name: &str| {
-        let found = challenge.params.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
+        let found = challenge
+            .params
+            .iter()
+            .find(|(key, _)| key.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.to_unescaped())
     };
     Some(Challenge::Bearer {
@@ -102,12 +109,16 @@ impl Session {
                 None => request,
             },
             Some((Challenge::Bearer { realm, service }, sender)) => {
-                let live = state.token.as_ref().filter(|token| token.expires > Instant::now());
+                let live = state
+                    .token
+                    .as_ref()
+                    .filter(|token| token.expires > Instant::now());
                 let token = match live {
                     Some(token) => token.clone(),
                     None => {
                         let token = self.request_token(realm, *sender, service.as_deref()).await;
-                        // The next request is challenged again: the registry may have another token service by then.
+                        // The next request is challenged again: the registry may have another token
+                        // service by then.
                         let token = token.inspect_err(|_| *state = AuthState::default())?;
                         state.token.insert(token).clone()
                     }
@@ -120,10 +131,17 @@ impl Session {
 
     /// Stores the challenge of an answer, so that the next [`Self::authorize`] meets it.
     /// Keeps a token that another request has got since `refused` was sent.
-    pub(crate) async fn accept_challenge(&self, refused: &RequestSpec, response: &FetchResponse) -> Result<(), Error> {
+    pub(crate) async fn accept_challenge(
+        &self,
+        refused: &RequestSpec,
+        response: &FetchResponse,
+    ) -> Result<(), Error> {
         let mut state = self.auth.lock().await;
         if let Some(token) = &state.token
-            && RequestSpec::default().with_bearer_auth(&token.text).credentials != refused.credentials
+            && RequestSpec::default()
+                .with_bearer_auth(&token.text)
+                .credentials
+                != refused.credentials
         {
             return Ok(());
         }
@@ -146,7 +164,8 @@ impl Session {
         }
     }
 
-    /// Requests a token for the repository, with its login or anonymously. A server within `sender` named the realm.
+    /// Requests a token for the repository, with its login or anonymously. A server within `sender`
+    /// named the realm.
     async fn request_token(
         &self,
         realm: &Url,
@@ -155,18 +174,24 @@ impl Session {
     ) -> Result<BearerToken, Error> {
         let wrong = |problem: &str| {
             let (service, problem) = (fetch::authority(realm), problem.to_owned());
-            self.server.failed(ServerFault::TokenService { service, problem })
+            self.server
+                .failed(ServerFault::TokenService { service, problem })
         };
         let target = RedirectTarget::named_by(realm.clone(), sender, &self.settings.http);
         let mut target = target.map_err(|error| self.server.failed(error))?;
-        // Before the request: the lifetime starts when the service issues the token, not when its answer arrives.
+        // Before the request: the lifetime starts when the service issues the token, not when its
+        // answer arrives.
         let asked = Instant::now();
         let spec = self.token_request(&mut target.url, service).await?;
         // Not `follow`: the request may carry a password, which is meant for the realm alone.
-        let response = self.server.fetched(self.server.fetcher.send(&target, &spec).await)?;
+        let response = self
+            .server
+            .fetched(self.server.fetcher.send(&target, &spec).await)?;
         match response.status() {
             StatusCode::OK => {}
-            status if status.is_redirection() => return Err(wrong("redirects, which is not followed")),
+            status if status.is_redirection() => {
+                return Err(wrong("redirects, which is not followed"));
+            }
             // Some services answer a wrong identity token with 400, as OAuth 2 specifies.
             StatusCode::UNAUTHORIZED | StatusCode::BAD_REQUEST => {
                 return Err(self.refused(ServerFault::Unauthorized, true).await);
@@ -174,7 +199,8 @@ impl Session {
             StatusCode::FORBIDDEN => return Err(self.refused(ServerFault::Forbidden, true).await),
             status => {
                 let error = FetchError::from_status(status, response.headers());
-                // Others as faults of the service: a 404 of the registry itself says that there is no such image.
+                // Others as faults of the service: a 404 of the registry itself says that there is
+                // no such image.
                 return Err(if error.is_transient() {
                     self.server.failed_at(&response, error)
                 } else {
@@ -184,12 +210,18 @@ impl Session {
         }
         let limit = self.settings.limits.manifest();
         let body = self.body(response, limit, "token answer").await?;
-        let answer = serde_json::from_slice(&body).map_err(|_| wrong("answers something other than a token"))?;
+        let answer = serde_json::from_slice(&body)
+            .map_err(|_| wrong("answers something other than a token"))?;
         usable_token(answer, asked).ok_or_else(|| wrong("answers without a token that can be sent"))
     }
 
-    /// Returns the request for a token. Its parameters are in its body, or are added to the URL of the realm.
-    async fn token_request(&self, realm: &mut Url, service: Option<&str>) -> Result<RequestSpec, Error> {
+    /// Returns the request for a token. Its parameters are in its body, or are added to the URL of
+    /// the realm.
+    async fn token_request(
+        &self,
+        realm: &mut Url,
+        service: Option<&str>,
+    ) -> Result<RequestSpec, Error> {
         let scope = format!("repository:{}:{}", self.repository, self.actions);
         let mut pairs = vec![("scope", scope.as_str())];
         pairs.extend(service.map(|service| ("service", service)));
@@ -219,21 +251,34 @@ impl Session {
 }
 
 fn usable_token(answer: TokenAnswer, asked: Instant) -> Option<BearerToken> {
-    // Either name is allowed (CNCF distribution, "Token Authentication Specification"), and some services send both. An empty
-    // token counts as none, as in Docker's client.
-    let token = answer.token.filter(|text| !text.is_empty()).or(answer.access_token);
+    // Either name is allowed (CNCF distribution, "Token Authentication Specification"), and some
+    // services send both. An empty token counts as none, as in Docker's client.
+    let token = answer
+        .token
+        .filter(|text| !text.is_empty())
+        .or(answer.access_token);
     let text = token.filter(|text| is_token(text))?;
-    let lifetime = Duration::from_secs(answer.expires_in.filter(|s| *s > 0).unwrap_or(DEFAULT_LIFETIME_S));
-    // A tenth at most: a service may issue tokens of a few seconds, which a fixed margin would make useless.
+    let lifetime = Duration::from_secs(
+        answer
+            .expires_in
+            .filter(|s| *s > 0)
+            .unwrap_or(DEFAULT_LIFETIME_S),
+    );
+    // A tenth at most: a service may issue tokens of a few seconds, which a fixed margin would make
+    // useless.
     let usable = lifetime - (lifetime / 10).min(MAX_MARGIN);
     // A lifetime beyond the range of the clock counts as a day.
-    let expires = asked.checked_add(usable).unwrap_or(asked + Duration::from_secs(86_400));
+    let expires = asked
+        .checked_add(usable)
+        .unwrap_or(asked + Duration::from_secs(86_400));
     Some(BearerToken { text, expires })
 }
 
 /// Returns true if the text can be the value of a header: no spaces, no line ends.
 fn is_token(text: &str) -> bool {
-    !text.is_empty() && text.len() <= MAX_TOKEN_BYTES && text.bytes().all(|byte| byte.is_ascii_graphic())
+    !text.is_empty()
+        && text.len() <= MAX_TOKEN_BYTES
+        && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 #[cfg(test)]
@@ -241,7 +286,9 @@ mod tests {
     use super::*;
 
     fn challenge(values: &[&str]) -> Option<Challenge> {
-        let fields = values.iter().map(|value| (WWW_AUTHENTICATE, value.parse().unwrap()));
+        let fields = values
+            .iter()
+            .map(|value| (WWW_AUTHENTICATE, value.parse().unwrap()));
         Challenge::from_headers(&HeaderMap::from_iter(fields))
     }
 

@@ -1,4 +1,5 @@
-//! Registries: the few requests of the distribution API that reading and pushing need, with authentication, retries and limits.
+//! Registries: the few requests of the distribution API that reading and pushing need, with
+//! authentication, retries and limits.
 //!
 //! | a registry may | result |
 //! |---|---|
@@ -47,7 +48,8 @@ type SharedAuthState = Arc<tokio::sync::Mutex<AuthState>>;
 /// Host, repository and the actions that a token is for.
 type AuthKey = (String, String, &'static str);
 
-/// One resolve, read or push of one repository. Credentials are read at most once in a session, and again in the next.
+/// One resolve, read or push of one repository. Credentials are read at most once in a session, and
+/// again in the next.
 pub(crate) struct Session {
     pub(crate) settings: Arc<SourceSettings>,
     pub(crate) server: AskedServer,
@@ -90,7 +92,10 @@ impl Sources {
             is_registry: true,
             failed_mirrors: Vec::new(),
         };
-        let server = AskedServer::new(self.fetcher.with_own_traffic(self.settings.registry_wait), place);
+        let server = AskedServer::new(
+            self.fetcher.with_own_traffic(self.settings.registry_wait),
+            place,
+        );
         Ok(Session {
             settings: Arc::clone(&self.settings),
             base: Url::parse(&url).map_err(|_| server.failed(ServerFault::Url(url)))?,
@@ -104,8 +109,8 @@ impl Sources {
 }
 
 impl Session {
-    /// Returns the credentials for this repository, if any are configured. A broken configuration is an error: an
-    /// anonymous request would only lead to a 401 that hides the cause.
+    /// Returns the credentials for this repository, if any are configured. A broken configuration
+    /// is an error: an anonymous request would only lead to a 401 that hides the cause.
     async fn login(&self) -> Result<Option<&Login>, Error> {
         let find = || self.server.login(&self.settings, &self.repository);
         Ok(self.login.get_or_try_init(find).await?.as_ref())
@@ -118,7 +123,8 @@ impl Session {
         url
     }
 
-    /// Returns the URL that an answer from `from` names. Credentials go there, so it must be on the registry itself.
+    /// Returns the URL that an answer from `from` names. Credentials go there, so it must be on the
+    /// registry itself.
     fn own_url(&self, from: &Url, named: &str) -> Result<Url, FetchError> {
         let Ok(to) = from.join(named) else {
             return Err(RedirectRefusal::NotUrl.error(from));
@@ -149,57 +155,93 @@ impl Session {
         let is_document = request.spec.headers.contains_key(ACCEPT);
         let fault = match response.status() {
             // The type of a blob does not matter, because its digest is checked.
-            status if status.is_success() && is_document && is_web_page(&response) => ServerFault::WebPage,
+            status if status.is_success() && is_document && is_web_page(&response) => {
+                ServerFault::WebPage
+            }
             status if status.is_success() => return Ok(response),
             StatusCode::UNAUTHORIZED if response.is_home => {
                 return Err(self.refused(ServerFault::Unauthorized, true).await);
             }
             StatusCode::FORBIDDEN if response.is_home => {
-                return Err(self.refused(ServerFault::Forbidden, !sent.credentials.is_empty()).await);
+                return Err(self
+                    .refused(ServerFault::Forbidden, !sent.credentials.is_empty())
+                    .await);
             }
             // No credentials went to another server, so its refusal says nothing about them.
-            status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => FetchError::Status(status).into(),
+            status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
+                FetchError::Status(status).into()
+            }
             status => self.status_fault(status, response.headers(), &request.what),
         };
         Err(self.server.failed_at(&response, fault))
     }
 
-    /// Returns true if credentials may help. Some registries answer 403 or 404 with a challenge to an anonymous request.
-    async fn is_challenged(&self, response: &FetchResponse, sent: &RequestSpec) -> Result<bool, Error> {
+    /// Returns true if credentials may help. Some registries answer 403 or 404 with a challenge to
+    /// an anonymous request.
+    async fn is_challenged(
+        &self,
+        response: &FetchResponse,
+        sent: &RequestSpec,
+    ) -> Result<bool, Error> {
         let status = response.status();
-        if status == StatusCode::UNAUTHORIZED || !status.is_client_error() || !sent.credentials.is_empty() {
+        if status == StatusCode::UNAUTHORIZED
+            || !status.is_client_error()
+            || !sent.credentials.is_empty()
+        {
             return Ok(status == StatusCode::UNAUTHORIZED);
         }
         Ok(Challenge::from_headers(response.headers()).is_some() && self.login().await?.is_some())
     }
 
     /// Reports a 401 or 403, to the fresh credentials if some were sent.
-    pub(crate) async fn refused(&self, fault: fn(Option<String>) -> ServerFault, was_login_sent: bool) -> Error {
-        // Also after a 403: a cached token has the rights of its time, and an operator may just have granted more.
+    pub(crate) async fn refused(
+        &self,
+        fault: fn(Option<String>) -> ServerFault,
+        was_login_sent: bool,
+    ) -> Error {
+        // Also after a 403: a cached token has the rights of its time, and an operator may just
+        // have granted more.
         self.forget_token();
         match self.login().await {
             Ok(login) => {
                 let sent = login.filter(|_| was_login_sent);
-                self.server.failed(fault(sent.map(|login| login.origin.clone())))
+                self.server
+                    .failed(fault(sent.map(|login| login.origin.clone())))
             }
             Err(error) => error,
         }
     }
 
     /// Sorts a status that is not a success.
-    pub(crate) fn status_fault(&self, status: StatusCode, headers: &HeaderMap, what: &str) -> ServerFault {
+    pub(crate) fn status_fault(
+        &self,
+        status: StatusCode,
+        headers: &HeaderMap,
+        what: &str,
+    ) -> ServerFault {
         match status {
-            StatusCode::NOT_FOUND => ServerFault::NotFound { what: what.to_owned() },
-            StatusCode::BAD_REQUEST if self.base.scheme() == "http" => ServerFault::PlainHttpRefused,
+            StatusCode::NOT_FOUND => ServerFault::NotFound {
+                what: what.to_owned(),
+            },
+            StatusCode::BAD_REQUEST if self.base.scheme() == "http" => {
+                ServerFault::PlainHttpRefused
+            }
             _ => FetchError::from_status(status, headers).into(),
         }
     }
 
     /// Reads a whole body into memory.
-    pub(crate) async fn body(&self, response: FetchResponse, limit: NamedLimit, what: &str) -> Result<Bytes, Error> {
+    pub(crate) async fn body(
+        &self,
+        response: FetchResponse,
+        limit: NamedLimit,
+        what: &str,
+    ) -> Result<Bytes, Error> {
         let place = || format!("{what} from {}/{}", self.server.place.name, self.repository);
         match response.bytes(limit.value).await {
-            Err(failed) if matches!(failed.error, FetchError::TooLarge { .. }) => Err(limit.exceeded(place()).into()),
+            Err(failed) if matches!(failed.error, FetchError::TooLarge { .. }) => {
+                Err(limit.exceeded(place()).into())
+            }
             read => self.server.fetched(read),
         }
     }
@@ -213,7 +255,9 @@ impl ApiRequest {
 
     /// Asks for a document of one of these media types.
     pub(crate) fn accepting(mut self, types: &'static str) -> Self {
-        self.spec.headers.insert(ACCEPT, HeaderValue::from_static(types));
+        self.spec
+            .headers
+            .insert(ACCEPT, HeaderValue::from_static(types));
         self
     }
 }

@@ -1,5 +1,5 @@
-//! Manifests and configs, which are small and read in one piece. Layers, which are streamed and continued where the connection broke.
-//! All are verified.
+//! Manifests and configs, which are small and read in one piece. Layers, which are streamed and
+//! continued where the connection broke. All are verified.
 
 use bytes::Bytes;
 use fetch::{FetchError, FetchResponse};
@@ -19,10 +19,13 @@ const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, \
 const DIGEST_HEADER: &str = "docker-content-digest";
 
 impl Session {
-    /// Returns the digest of the manifest with that tag or digest: one HEAD, and one GET if the registry has no HEAD
-    /// or no digest header.
+    /// Returns the digest of the manifest with that tag or digest: one HEAD, and one GET if the
+    /// registry has no HEAD or no digest header.
     pub(crate) async fn resolve(&self, version: &str) -> Result<Digest, Error> {
-        match self.send(&self.manifest_request(Method::HEAD, version)).await {
+        match self
+            .send(&self.manifest_request(Method::HEAD, version))
+            .await
+        {
             Err(Error::Server(error)) if error.lacks_api() => {}
             answered => {
                 if let Some(digest) = self.promised_digest(&answered?)? {
@@ -30,9 +33,13 @@ impl Session {
                 }
             }
         }
-        let response = self.send(&self.manifest_request(Method::GET, version)).await?;
+        let response = self
+            .send(&self.manifest_request(Method::GET, version))
+            .await?;
         let promised = self.promised_digest(&response)?;
-        let body = self.body(response, self.settings.limits.manifest(), "manifest").await?;
+        let body = self
+            .body(response, self.settings.limits.manifest(), "manifest")
+            .await?;
         match promised {
             Some(digest) => verify(&digest, "manifest", body).map(|_| digest),
             None => Ok(Digest::of(&body)),
@@ -55,7 +62,9 @@ impl Session {
     /// Returns the manifest or index `digest`. The body must hash to it, whatever a header says.
     pub(crate) async fn manifest(&self, digest: &Digest) -> Result<Bytes, Error> {
         let request = self.manifest_request(Method::GET, digest.as_str());
-        let body = self.whole_document(&request, self.settings.limits.manifest()).await?;
+        let body = self
+            .whole_document(&request, self.settings.limits.manifest())
+            .await?;
         verify(digest, "manifest", body)
     }
 
@@ -72,7 +81,11 @@ impl Session {
     }
 
     /// Reads a small document. Requests it again if the body breaks.
-    pub(crate) async fn whole_document(&self, request: &ApiRequest, limit: NamedLimit) -> Result<Bytes, Error> {
+    pub(crate) async fn whole_document(
+        &self,
+        request: &ApiRequest,
+        limit: NamedLimit,
+    ) -> Result<Bytes, Error> {
         let attempt = || async {
             let response = self.attempt(request).await?;
             self.body(response, limit, &request.what).await
@@ -80,7 +93,8 @@ impl Session {
         self.server.retries().run(attempt).await
     }
 
-    /// Streams a layer into `to`, and continues where a connection broke. Verifies the whole at its end.
+    /// Streams a layer into `to`, and continues where a connection broke. Verifies the whole at its
+    /// end.
     pub(crate) async fn stream(&self, blob: &BlobRef, to: Sender<Bytes>) -> Result<(), Error> {
         let mut check = BlobCheck::new(blob);
         let retries = self.server.retries();
@@ -99,7 +113,9 @@ impl Session {
                     return Ok(());
                 }
                 let (received, expected) = (body.position(), blob.size);
-                Err(self.server.failed(FetchError::Truncated { received, expected }))
+                Err(self
+                    .server
+                    .failed(FetchError::Truncated { received, expected }))
             };
             match copying.await {
                 Ok(()) => return check.finish(),
@@ -121,18 +137,28 @@ impl Session {
             return Err(self.server.failed_at(&response, FetchError::Range));
         }
         match response.content_length() {
-            Some(actual) if !is_partial && actual > blob.size => Err(wrong_size("layer", blob, actual)),
+            Some(actual) if !is_partial && actual > blob.size => {
+                Err(wrong_size("layer", blob, actual))
+            }
             _ => Ok(response),
         }
     }
 
     pub(crate) fn manifest_request(&self, method: Method, version: &str) -> ApiRequest {
-        let kind = if version.contains(':') { "manifest" } else { "tag" };
+        let kind = if version.contains(':') {
+            "manifest"
+        } else {
+            "tag"
+        };
         let url = self.url(&format!("manifests/{version}"));
         ApiRequest::new(method, url, format!("{kind} {version}")).accepting(ACCEPT)
     }
 
     pub(crate) fn blob_request(&self, method: Method, kind: &str, digest: &Digest) -> ApiRequest {
-        ApiRequest::new(method, self.url(&format!("blobs/{digest}")), format!("{kind} {digest}"))
+        ApiRequest::new(
+            method,
+            self.url(&format!("blobs/{digest}")),
+            format!("{kind} {digest}"),
+        )
     }
 }

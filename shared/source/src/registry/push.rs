@@ -1,5 +1,5 @@
-//! Pushing an image: the blobs that the registry lacks, then the manifests, then the tag (OCI distribution specification v1.1,
-//! "Push").
+//! Pushing an image: the blobs that the registry lacks, then the manifests, then the tag (OCI
+//! distribution specification v1.1, "Push").
 
 use bytes::Bytes;
 use oci::{Digest, Documents, media_type};
@@ -23,16 +23,24 @@ pub struct Pushed {
 }
 
 impl Sources {
-    /// Pushes an image of one layer under the tag of `reference`, or under its digest alone if it has no tag.
+    /// Pushes an image of one layer under the tag of `reference`, or under its digest alone if it
+    /// has no tag.
     ///
     /// # Errors
-    /// A registry that cannot be reached or refuses the push. The tag is set last, so it never names half an image.
-    pub async fn push(&self, reference: &Reference, documents: Documents, layer: Bytes) -> Result<Pushed, Error> {
+    /// A registry that cannot be reached or refuses the push. The tag is set last, so it never
+    /// names half an image.
+    pub async fn push(
+        &self,
+        reference: &Reference,
+        documents: Documents,
+        layer: Bytes,
+    ) -> Result<Pushed, Error> {
         let session = self.session_for(reference, "pull,push")?;
         let index = Bytes::from(documents.index);
         let digest = Digest::of(&index);
         let version = reference.tag().unwrap_or(digest.as_str());
-        // Some registries answer 404 for a repository that the push creates, others that the name is unknown.
+        // Some registries answer 404 for a repository that the push creates, others that the name
+        // is unknown.
         let was_there = if_found(session.resolve(version).await)? == Some(digest.clone());
         if !was_there {
             let configs = documents.configs.into_iter().map(Bytes::from);
@@ -45,7 +53,9 @@ impl Sources {
                     .push_manifest(digest.as_str(), media_type::MANIFEST, manifest.into())
                     .await?;
             }
-            session.push_manifest(version, media_type::INDEX, index).await?;
+            session
+                .push_manifest(version, media_type::INDEX, index)
+                .await?;
         }
         Ok(Pushed { digest, was_there })
     }
@@ -72,18 +82,35 @@ impl Session {
     async fn begin_upload(&self, digest: &Digest, what: &str) -> Result<Url, Error> {
         let request = ApiRequest::new(Method::POST, self.url("blobs/uploads/"), what.to_owned());
         let response = self.attempt(&request).await?;
-        let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+        let location = response
+            .headers()
+            .get(LOCATION)
+            .and_then(|value| value.to_str().ok());
         let target = location.and_then(|location| self.own_url(response.url(), location).ok());
         let Some(mut target) = target else {
-            return Err(self.server.failed_at(&response, ServerFault::UploadLocation));
+            return Err(self
+                .server
+                .failed_at(&response, ServerFault::UploadLocation));
         };
-        target.query_pairs_mut().append_pair("digest", digest.as_str());
+        target
+            .query_pairs_mut()
+            .append_pair("digest", digest.as_str());
         Ok(target)
     }
 
-    async fn push_manifest(&self, version: &str, media_type: &'static str, manifest: Bytes) -> Result<(), Error> {
+    async fn push_manifest(
+        &self,
+        version: &str,
+        media_type: &'static str,
+        manifest: Bytes,
+    ) -> Result<(), Error> {
         let what = format!("manifest {version}");
-        let request = put(self.url(&format!("manifests/{version}")), media_type, manifest, what);
+        let request = put(
+            self.url(&format!("manifests/{version}")),
+            media_type,
+            manifest,
+            what,
+        );
         self.send(&request).await.map(drop)
     }
 }

@@ -1,4 +1,5 @@
-//! Lists of the manifests that refer to a manifest, page by page; and signatures under tags, in blobs and in files.
+//! Lists of the manifests that refer to a manifest, page by page; and signatures under tags, in
+//! blobs and in files.
 
 use std::mem::take;
 
@@ -18,7 +19,8 @@ pub(crate) struct ReferrerPages {
 }
 
 impl Session {
-    /// Starts the list of a manifest's referrers (OCI Distribution Specification v1.1, "Listing Referrers").
+    /// Starts the list of a manifest's referrers (OCI Distribution Specification v1.1, "Listing
+    /// Referrers").
     pub(crate) fn referrers(&self, digest: &Digest) -> ReferrerPages {
         let what = format!("list of referrers of {digest}");
         // No filter: a registry may ignore it, and several types matter.
@@ -29,8 +31,12 @@ impl Session {
         }
     }
 
-    /// Returns the index on the next page. `None` after the last page, or if the registry has no such list at all.
-    pub(crate) async fn next_page(&self, pages: &mut ReferrerPages) -> Result<Option<Bytes>, Error> {
+    /// Returns the index on the next page. `None` after the last page, or if the registry has no
+    /// such list at all.
+    pub(crate) async fn next_page(
+        &self,
+        pages: &mut ReferrerPages,
+    ) -> Result<Option<Bytes>, Error> {
         let Some(request) = pages.next.take() else {
             return Ok(None);
         };
@@ -39,7 +45,9 @@ impl Session {
         let attempt = || async {
             let response = self.attempt(&request).await?;
             let link = fetch::next_link(response.headers());
-            let next = link.map(|link| self.own_url(response.url(), &link)).transpose();
+            let next = link
+                .map(|link| self.own_url(response.url(), &link))
+                .transpose();
             let next = next.map_err(|error| self.server.failed(error))?;
             Ok((self.body(response, limit, &request.what).await?, next))
         };
@@ -49,7 +57,11 @@ impl Session {
                 Ok(Some(page))
             }
             // Older registries do not always say 404.
-            Err(Error::Server(error)) if is_first && (error.is_not_found() || error.lacks_api()) => Ok(None),
+            Err(Error::Server(error))
+                if is_first && (error.is_not_found() || error.lacks_api()) =>
+            {
+                Ok(None)
+            }
             Err(error) => Err(error),
         }
     }
@@ -57,14 +69,20 @@ impl Session {
     /// Returns the manifest or index under a tag, or `None` if there is no such tag.
     pub(crate) async fn tagged(&self, tag: &str) -> Result<Option<Bytes>, Error> {
         let request = self.manifest_request(Method::GET, tag);
-        if_found(self.whole_document(&request, self.settings.limits.manifest()).await)
+        if_found(
+            self.whole_document(&request, self.settings.limits.manifest())
+                .await,
+        )
     }
 
     /// Returns the file at a URL, requested without credentials, or `None` if there is none.
     pub(crate) async fn file_at(&self, url: &Url) -> Result<Option<Bytes>, Error> {
         let (limit, what) = (self.settings.limits.signature(), url.path());
         let attempt = || async {
-            let response = self.server.follow(url.clone(), &RequestSpec::default()).await?;
+            let response = self
+                .server
+                .follow(url.clone(), &RequestSpec::default())
+                .await?;
             match response.status() {
                 StatusCode::NOT_FOUND => Ok(None),
                 StatusCode::OK => self.body(response, limit, what).await.map(Some),

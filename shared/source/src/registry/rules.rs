@@ -1,4 +1,5 @@
-//! The choice between a registry and its mirrors, by rules for the place of a pull: mirrors of registries, and registries that must not be asked (containers-registries.conf(5)).
+//! The choice between a registry and its mirrors, by rules for the place of a pull: mirrors of
+//! registries, and registries that must not be asked (containers-registries.conf(5)).
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,12 +8,16 @@ use oci::Digest;
 use oci_client::Reference;
 use parking_lot::RwLock;
 
-use crate::{Error, ServerFault, Sources, blob_source::BlobSource, registry::Session, stream::within};
+use crate::{
+    Error, ServerFault, Sources, blob_source::BlobSource, registry::Session, stream::within,
+};
 
-/// Maximum time for one question to a mirror of a registry, with its retries. The next mirror or the registry is asked after it.
+/// Maximum time for one question to a mirror of a registry, with its retries. The next mirror or
+/// the registry is asked after it.
 const MIRROR_TIME: Duration = Duration::from_secs(20);
 
-/// Rules for registries. Clones share them, and a change takes effect with the next question. Default: none.
+/// Rules for registries. Clones share them, and a change takes effect with the next question.
+/// Default: none.
 #[derive(Debug, Clone, Default)]
 pub struct RegistryRules(Arc<RwLock<Arc<[RegistryRule]>>>);
 
@@ -67,8 +72,14 @@ impl RegistryRules {
         };
         let decided = decides(&asked);
         // The digest of a tag that is blocked is blocked too.
-        let of_tag = reference.tag().and_then(|tag| decides(&format!("{name}:{tag}")));
-        if decided.iter().chain(&of_tag).any(|(rule, _)| rule.is_blocked) {
+        let of_tag = reference
+            .tag()
+            .and_then(|tag| decides(&format!("{name}:{tag}")));
+        if decided
+            .iter()
+            .chain(&of_tag)
+            .any(|(rule, _)| rule.is_blocked)
+        {
             return None;
         }
         let Some((rule, length)) = decided else {
@@ -80,19 +91,32 @@ impl RegistryRules {
         // Nothing if the rule is for one tag or digest.
         let rest = name.get(length..).unwrap_or_default();
         let moved = |location: &String| moved(reference, &format!("{location}{rest}"));
-        let is_asked = |mirror: &&RegistryMirror| if by_digest { mirror.for_digests } else { mirror.for_tags };
+        let is_asked = |mirror: &&RegistryMirror| {
+            if by_digest {
+                mirror.for_digests
+            } else {
+                mirror.for_tags
+            }
+        };
         let mirrors = rule.mirrors.iter().filter(is_asked);
         let registry = rule.location.as_ref().and_then(moved);
         Some(Places {
-            mirrors: mirrors.filter_map(|mirror| moved(&mirror.location)).collect(),
+            mirrors: mirrors
+                .filter_map(|mirror| moved(&mirror.location))
+                .collect(),
             registry: registry.unwrap_or_else(|| reference.clone()),
         })
     }
 }
 
 impl Sources {
-    /// Returns the digest of a reference, as the first mirror has it that answers, else the registry itself.
-    pub(crate) async fn resolve_image(&self, reference: &Reference, pinned: Option<&Digest>) -> Result<Digest, Error> {
+    /// Returns the digest of a reference, as the first mirror has it that answers, else the
+    /// registry itself.
+    pub(crate) async fn resolve_image(
+        &self,
+        reference: &Reference,
+        pinned: Option<&Digest>,
+    ) -> Result<Digest, Error> {
         // As podman and docker complete a reference without tag.
         let tag = reference.tag().unwrap_or("latest");
         let version = pinned.map_or(tag, Digest::as_str);
@@ -103,20 +127,34 @@ impl Sources {
         }
     }
 
-    /// Returns a session with the first mirror that has a tag or digest, else with the registry itself, which is not asked here.
-    pub(crate) async fn session_with(&self, reference: &Reference, version: &str) -> Result<Session, Error> {
+    /// Returns a session with the first mirror that has a tag or digest, else with the registry
+    /// itself, which is not asked here.
+    pub(crate) async fn session_with(
+        &self,
+        reference: &Reference,
+        version: &str,
+    ) -> Result<Session, Error> {
         let (session, _) = self.first_place(reference, version).await?;
         Ok(session)
     }
 
     /// Returns the place of an image in a registry or its mirrors.
-    pub(crate) async fn registry_with(&self, reference: &Reference, digest: &Digest) -> Result<BlobSource, Error> {
+    pub(crate) async fn registry_with(
+        &self,
+        reference: &Reference,
+        digest: &Digest,
+    ) -> Result<BlobSource, Error> {
         let session = Box::pin(self.session_with(reference, digest.as_str())).await?;
         Ok(BlobSource::Registry(Box::new(session)))
     }
 
-    /// Returns a session with the first mirror that has a tag or digest, and its digest; else with the registry itself.
-    async fn first_place(&self, reference: &Reference, version: &str) -> Result<(Session, Option<Digest>), Error> {
+    /// Returns a session with the first mirror that has a tag or digest, and its digest; else with
+    /// the registry itself.
+    async fn first_place(
+        &self,
+        reference: &Reference,
+        version: &str,
+    ) -> Result<(Session, Option<Digest>), Error> {
         let places = self.settings.rules.places(reference, version);
         let Some(places) = places else {
             return Err(self.session(reference)?.server.failed(ServerFault::Blocked));
@@ -142,15 +180,17 @@ impl Sources {
     }
 }
 
-/// Returns the length of the beginning of an image's name that a prefix stands for, as containers/image matches them. Its ports
-/// are part of what may follow: a rule for a host is also one for its ports.
+/// Returns the length of the beginning of an image's name that a prefix stands for, as
+/// containers/image matches them. Its ports are part of what may follow: a rule for a host is also
+/// one for its ports.
 fn matched(prefix: &str, image: &str) -> Option<usize> {
-    let is_end = |end: &usize| matches!(image.as_bytes().get(*end), None | Some(b'/' | b':' | b'@'));
+    let is_end =
+        |end: &usize| matches!(image.as_bytes().get(*end), None | Some(b'/' | b':' | b'@'));
     let Some(domain) = prefix.strip_prefix("*.") else {
         // Names of hosts have no case.
         let host = prefix.find('/').unwrap_or(prefix.len());
-        let starts =
-            image.get(..host)?.eq_ignore_ascii_case(&prefix[..host]) && image[host..].starts_with(&prefix[host..]);
+        let starts = image.get(..host)?.eq_ignore_ascii_case(&prefix[..host])
+            && image[host..].starts_with(&prefix[host..]);
         return Some(prefix.len()).filter(|end| starts && is_end(end));
     };
     let domain = domain.to_ascii_lowercase();
@@ -160,14 +200,22 @@ fn matched(prefix: &str, image: &str) -> Option<usize> {
     starts.map(|at| at + domain.len())
 }
 
-/// Returns the reference with the same tag in `HOST/REPOSITORY`, which may have another tag; `None` if that names no repository.
+/// Returns the reference with the same tag in `HOST/REPOSITORY`, which may have another tag; `None`
+/// if that names no repository.
 fn moved(reference: &Reference, place: &str) -> Option<Reference> {
     let (host, path) = place.split_once('/')?;
     let last = path.rfind('/').map_or(0, |at| at + 1);
-    let end = path[last..].find([':', '@']).map_or(path.len(), |at| last + at);
-    let repository = Some(&path[..end]).filter(|name| !host.is_empty() && !name.is_empty() && !name.contains(':'))?;
+    let end = path[last..]
+        .find([':', '@'])
+        .map_or(path.len(), |at| last + at);
+    let repository = Some(&path[..end])
+        .filter(|name| !host.is_empty() && !name.is_empty() && !name.contains(':'))?;
     let tag = reference.tag().unwrap_or("latest").to_owned();
-    Some(Reference::with_tag(host.to_owned(), repository.to_owned(), tag))
+    Some(Reference::with_tag(
+        host.to_owned(),
+        repository.to_owned(),
+        tag,
+    ))
 }
 
 #[cfg(test)]
@@ -193,7 +241,11 @@ mod tests {
     /// Returns the places of a reference with spaces between, the registry itself last.
     fn places(rules: &RegistryRules, reference: &str, by_digest: bool) -> String {
         let reference: Reference = reference.parse().unwrap();
-        let version = if by_digest { DIGEST } else { reference.tag().unwrap() };
+        let version = if by_digest {
+            DIGEST
+        } else {
+            reference.tag().unwrap()
+        };
         let Places { mirrors, registry } = rules.places(&reference, version).unwrap();
         let places = mirrors.iter().chain([&registry]).map(ToString::to_string);
         Vec::from_iter(places).join(" ")
@@ -223,13 +275,20 @@ mod tests {
             ("tag.io/a:v1", "mirror.lab/b:v1 other.lab/c:v1"),
         ] {
             let expected = format!("{expected} {reference}");
-            assert_eq!(places(&rules, reference, false), expected.trim(), "{reference}");
+            assert_eq!(
+                places(&rules, reference, false),
+                expected.trim(),
+                "{reference}"
+            );
         }
     }
 
     #[test]
     fn mirror_may_be_for_digests_or_tags_alone_and_registry_elsewhere() {
-        let (mut both, mut elsewhere) = (rule("quay.io", &["digests.lab", "tags.lab"]), rule("b.io", &[]));
+        let (mut both, mut elsewhere) = (
+            rule("quay.io", &["digests.lab", "tags.lab"]),
+            rule("b.io", &[]),
+        );
         both.mirrors[0].for_tags = false;
         both.mirrors[1].for_digests = false;
         elsewhere.location = Some("internal.lab/q".to_owned());
@@ -240,7 +299,11 @@ mod tests {
             ("quay.io/a:v1", false, "tags.lab/a:v1 quay.io/a:v1"),
             ("b.io/a/b:v1", true, "internal.lab/q/a/b:v1"),
         ] {
-            assert_eq!(places(&rules, reference, by_digest), expected, "{reference}");
+            assert_eq!(
+                places(&rules, reference, by_digest),
+                expected,
+                "{reference}"
+            );
         }
     }
 
@@ -266,12 +329,16 @@ mod tests {
             block.is_blocked = true;
             rules.set(vec![block]);
             let found = rules.places(&reference.parse().unwrap(), version);
-            assert_eq!(found.is_none(), is_blocked, "{prefix}: {reference} {version}");
+            assert_eq!(
+                found.is_none(),
+                is_blocked,
+                "{prefix}: {reference} {version}"
+            );
         }
     }
 
-    /// Image, prefix, and the part of the image that it matches. The rows are facts about containers/image
-    /// (`pkg/sysregistriesv2`).
+    /// Image, prefix, and the part of the image that it matches. The rows are facts about
+    /// containers/image (`pkg/sysregistriesv2`).
     const MATCHES: &str = "
         docker.io                                *.io                        docker.io
         docker.io/foo                            *.com                       -
@@ -309,7 +376,11 @@ mod tests {
             let [image, prefix, end] = row.split_whitespace().collect::<Vec<_>>()[..] else {
                 panic!("{row}");
             };
-            assert_eq!(matched(prefix, image).map_or("-", |end| &image[..end]), end, "{row}");
+            assert_eq!(
+                matched(prefix, image).map_or("-", |end| &image[..end]),
+                end,
+                "{row}"
+            );
         }
     }
 }

@@ -43,14 +43,20 @@ fn display_of_source_is_its_text() {
 #[test]
 fn display_of_url_is_cleaned() {
     for (text, clean) in [
-        ("https://a.io/x/../c.tar#/a//./b/../c/", "https://a.io/c.tar#a/c"),
+        (
+            "https://a.io/x/../c.tar#/a//./b/../c/",
+            "https://a.io/c.tar#a/c",
+        ),
         ("https://a.io/c.tar#", "https://a.io/c.tar#."),
         ("HTTPS://A.io:443/c.tar", "https://a.io/c.tar"),
         ("git:https://a.io/repo/", "git:https://a.io/repo"),
         ("git:https://a.io/x/../repo#", "git:https://a.io/repo"),
         ("git:https://a.io/repo#:", "git:https://a.io/repo"),
         ("git:https://a.io/repo#main:", "git:https://a.io/repo#main"),
-        ("git:https://a.io/repo#m:/a//./b/../c/", "git:https://a.io/repo#m:a/c"),
+        (
+            "git:https://a.io/repo#m:/a//./b/../c/",
+            "git:https://a.io/repo#m:a/c",
+        ),
     ] {
         assert_eq!(text.parse::<Source>().unwrap().to_string(), clean);
     }
@@ -92,7 +98,10 @@ fn parse_error_says_what_to_write() {
         ("mirror:https://a.io/catalogs/demo", "docker://HOST/NAME"),
         ("quay.io/NS/cat:v1", "not an image reference"),
         ("quay.io/ns/cat@sha256:1234", "malformed digest"),
-        ("quay.io/ns/cat:v1@md5:d41d8cd98f00b204e9800998", "malformed digest"),
+        (
+            "quay.io/ns/cat:v1@md5:d41d8cd98f00b204e9800998",
+            "malformed digest",
+        ),
         ("https://", "not a URL"),
         ("https://:1/c.tar", "not a URL"),
         ("https://user@a.io/c.tar", SECRET),
@@ -131,10 +140,16 @@ fn parse_error_says_what_to_write() {
         ("https://robot:hunter2@:bad/c.tar", "not a URL"),
         ("git:https://robot:hunter2@a.io/repo#main:configs", SECRET),
         ("git:https://a.io/repo?token=hunter2", SECRET),
-        ("mirror:https://robot:hunter2@a.io/catalogs/demo", "docker://HOST/NAME"),
+        (
+            "mirror:https://robot:hunter2@a.io/catalogs/demo",
+            "docker://HOST/NAME",
+        ),
     ] {
         let error = text.parse::<Source>().unwrap_err().to_string();
-        assert!(error.contains(hint) && !error.contains("hunter2"), "{text:?}: {error}");
+        assert!(
+            error.contains(hint) && !error.contains("hunter2"),
+            "{text:?}: {error}"
+        );
     }
 }
 

@@ -23,7 +23,8 @@ fn client(registry: &Registry, auth: &str) -> Sources {
 const GOOD: &str = r#"{"auths": {"HOST": {"username": "user", "password": "wrong"},
     "HOST/ns": {"username": "user", "password": "secret"}}}"#;
 const BAD: &str = r#"{"auths": {"HOST": {"username": "user", "password": "wrong-secret"}}}"#;
-const NONE: &str = r#"{"auths": {"other.example.com": {"username": "user", "password": "secret"}}}"#;
+const NONE: &str =
+    r#"{"auths": {"other.example.com": {"username": "user", "password": "secret"}}}"#;
 
 fn basic() -> RegistryBuilder {
     Registry::builder().basic("user", "secret")
@@ -69,7 +70,10 @@ async fn token_is_kept_between_polls_and_renewed_before_it_expires() {
         tokio::time::sleep(pause).await;
         client.resolve(&source(&registry)).await.unwrap();
         // The first HEAD is challenged.
-        assert_eq!((registry.count(Kind::Head), registry.count(Kind::Token)), (3, tokens));
+        assert_eq!(
+            (registry.count(Kind::Head), registry.count(Kind::Token)),
+            (3, tokens)
+        );
     }
 }
 
@@ -84,7 +88,10 @@ async fn expired_token_is_renewed_once_for_all_layers() {
     registry.revoke_tokens();
     let read = read(&client, &source, &digest);
     let revoke = async {
-        until("a request for a layer waits", async || registry.count(Kind::Blob) > 1).await;
+        until("a request for a layer waits", async || {
+            registry.count(Kind::Blob) > 1
+        })
+        .await;
         registry.revoke_tokens();
     };
     let (read, ()) = tokio::join!(read, revoke);
@@ -107,9 +114,15 @@ async fn unauthorized_error_advises_login() {
             );
             let advice = format!("`podman login {}`", registry.host());
             for part in [says, "repository ns/cat", &advice] {
-                assert!(text.contains(part) && !text.contains("wrong-secret"), "{text}");
+                assert!(
+                    text.contains(part) && !text.contains("wrong-secret"),
+                    "{text}"
+                );
             }
-            assert!(registry.requests().len() <= 4, "a 401 is not tried for ever");
+            assert!(
+                registry.requests().len() <= 4,
+                "a 401 is not tried for ever"
+            );
         }
     }
 }

@@ -47,7 +47,10 @@ async fn layout_is_read_by_tag_or_as_only_image() {
     assert_eq!(read(&dir, "oci:DIR:v1").await.unwrap(), ["a.yaml=a"]);
     assert_eq!(read(&dir, "oci:DIR:v2").await.unwrap(), ["b=b"]);
     for (source, says) in [
-        ("oci:DIR", "without a tag that is the only one; it has v1, v2"),
+        (
+            "oci:DIR",
+            "without a tag that is the only one; it has v1, v2",
+        ),
         ("oci:DIR:v3", "tagged v3; it has v1, v2"),
     ] {
         let error = read(&dir, source).await.unwrap_err();
@@ -83,7 +86,12 @@ async fn damaged_or_missing_layout_or_folder_is_refused() {
     assert!(text.starts_with("layer "), "{text}");
     fs::remove_file(&layer).unwrap();
     write(dir.path(), "catalog.yaml", "schema: olm.package");
-    for source in ["oci:DIR", "oci:DIR/none", "dir:DIR/none", "dir:DIR/catalog.yaml"] {
+    for source in [
+        "oci:DIR",
+        "oci:DIR/none",
+        "dir:DIR/none",
+        "dir:DIR/catalog.yaml",
+    ] {
         failed(read(&dir, source).await, "io");
     }
 }
@@ -93,7 +101,10 @@ async fn folder_source_reads_all_files_and_links_inside() {
     let dir = folder();
     symlink("a/b/c.yaml", dir.path().join("link")).unwrap();
     let files = read(&dir, "dir:DIR").await.unwrap();
-    assert_eq!(files, [".indexignore=x", "a/b/c.yaml=c", "link=-> a/b/c.yaml"]);
+    assert_eq!(
+        files,
+        [".indexignore=x", "a/b/c.yaml=c", "link=-> a/b/c.yaml"]
+    );
     symlink("/etc/passwd", dir.path().join("out")).unwrap();
     failed(read(&dir, "dir:DIR").await, "link: outside");
 }
@@ -107,7 +118,10 @@ async fn bundle_folder_is_read_without_what_is_beside() {
     let images = client_with("", |settings| settings.content = ImageContent::Bundle);
     let source = Source::Dir(dir.path().to_owned());
     let (sink, pull) = pull_source(&images, &source).await.unwrap();
-    assert_eq!(sink.list(), ["manifests/a.yaml=manifests", "metadata/a.yaml=metadata"]);
+    assert_eq!(
+        sink.list(),
+        ["manifests/a.yaml=manifests", "metadata/a.yaml=metadata"]
+    );
     assert_eq!(pull.folders, ["manifests", "metadata"]);
 }
 

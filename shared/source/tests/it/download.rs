@@ -7,7 +7,8 @@ use testkit::{Image, Kind, Layer, Registry, index};
 
 use crate::kit::{Collect, catalog, exceeded, failed, pull, push, pushed, source};
 
-/// Three layers: the middle one has nothing of the catalog, and the top one hides a file of the base.
+/// Three layers: the middle one has nothing of the catalog, and the top one hides a file of the
+/// base.
 fn three_layers() -> Image {
     let base = Layer::new().file("configs/a.yaml", "a");
     catalog([
@@ -18,7 +19,11 @@ fn three_layers() -> Image {
 }
 
 /// Copies the image, except for the layers that are known to be empty.
-async fn download(images: &Sources, registry: &Registry, known: &EmptyLayers) -> Result<Download, Error> {
+async fn download(
+    images: &Sources,
+    registry: &Registry,
+    known: &EmptyLayers,
+) -> Result<Download, Error> {
     let source = source(registry);
     let digest = images.resolve(&source).await?;
     let Source::Registry { reference, .. } = &source else {
@@ -37,10 +42,16 @@ async fn copy_is_read_as_the_registry_is() {
         let copy = download(&images, &registry, &none).await.unwrap();
         let requests = registry.requests().len();
         let (from, digest) = (&copy.source, image.digest.parse().unwrap());
-        let (found, copied) = images.read(from, &digest, &none, Collect::default()).await.unwrap();
+        let (found, copied) = images
+            .read(from, &digest, &none, Collect::default())
+            .await
+            .unwrap();
         assert_eq!(found.list(), expected.list());
         assert_eq!(copied.empty_layers, direct.empty_layers);
-        assert_eq!((copy.traffic.bytes, copied.traffic.bytes), (direct.traffic.bytes, 0));
+        assert_eq!(
+            (copy.traffic.bytes, copied.traffic.bytes),
+            (direct.traffic.bytes, 0)
+        );
         assert_eq!(registry.requests().len(), requests);
     }
 }
@@ -52,7 +63,11 @@ async fn known_empty_layer_is_not_copied() {
     registry.reset();
     let copied = download(&images, &registry, &direct.empty_layers).await;
     copied.unwrap();
-    assert_eq!(registry.count(Kind::Blob), 3, "the config and two of three layers");
+    assert_eq!(
+        registry.count(Kind::Blob),
+        3,
+        "the config and two of three layers"
+    );
 }
 
 #[tokio::test]
@@ -84,7 +99,11 @@ async fn image_larger_than_its_share_is_refused_and_others_wait_for_space() {
         let images = images.clone();
         images.with_settings(|settings| settings.download_space = DownloadSpace::new(bytes))
     };
-    exceeded(download(&with_space(64), &registry, &none).await, "downloadBytes", 16);
+    exceeded(
+        download(&with_space(64), &registry, &none).await,
+        "downloadBytes",
+        16,
+    );
     // One permit, and so one copy at a time.
     let images = with_space(1 << 20);
     let first = download(&images, &registry, &none).await.unwrap();

@@ -7,7 +7,10 @@ use crate::kit::{catalog, client, failed, pull, push, pushed, source};
 #[tokio::test]
 async fn error_names_missing_tag() {
     let registry = Registry::start().await;
-    let text = failed(client(registry.host()).resolve(&source(&registry)).await, "not found");
+    let text = failed(
+        client(registry.host()).resolve(&source(&registry)).await,
+        "not found",
+    );
     let place = format!("registry {}, repository ns/cat: ", registry.host());
     let want = format!("{place}404, there is no tag v1; check the name");
     assert!(text.starts_with(&want), "{text}");
@@ -23,14 +26,24 @@ fn big() -> testkit::Image {
 async fn layer_cut_by_server_is_resumed_at_position_or_sent_whole() {
     let whole = Registry::builder().without_ranges();
     for (builder, want, most) in [
-        (Registry::builder(), ["bytes=100000-", "bytes=250000-"], 410_000),
+        (
+            Registry::builder(),
+            ["bytes=100000-", "bytes=250000-"],
+            410_000,
+        ),
         (whole, ["bytes=100000-", "bytes=150000-"], 660_000),
     ] {
         let registry = builder.start().await;
         push(&registry, &big());
         // The config is cut and comes whole the second time, then the layer is cut twice.
-        let cuts = [Fault::Cut(10), Fault::Pass, Fault::Cut(100_000), Fault::Cut(150_000)];
-        cuts.into_iter().for_each(|fault| registry.script(Kind::Blob, fault));
+        let cuts = [
+            Fault::Cut(10),
+            Fault::Pass,
+            Fault::Cut(100_000),
+            Fault::Cut(150_000),
+        ];
+        cuts.into_iter()
+            .for_each(|fault| registry.script(Kind::Blob, fault));
         let (sink, pull) = pull(&client(registry.host()), &registry).await.unwrap();
         assert_eq!(sink.files["a"].len(), 400_000);
         let requests = registry.requests().into_iter();

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use catalog_mirror_source::{
-    Digest, EmptyLayers, Error, FetchError, FileSink, ImageLimits, Logins, Proxy, Pull, ServerFault, Source,
-    SourceSettings, Sources, TreeFault, UnpackError,
+    Digest, EmptyLayers, Error, FetchError, FileSink, ImageLimits, Logins, Proxy, Pull,
+    ServerFault, Source, SourceSettings, Sources, TreeFault, UnpackError,
 };
 use testkit::{Image, ImageBuilder, Layer, Registry, variant};
 
@@ -47,11 +47,15 @@ impl FileSink for Collect {
 impl Collect {
     /// All as `path=content`, for short comparisons.
     pub(crate) fn list(&self) -> Vec<String> {
-        self.files.iter().map(|(path, text)| format!("{path}={text}")).collect()
+        self.files
+            .iter()
+            .map(|(path, text)| format!("{path}={text}"))
+            .collect()
     }
 }
 
-/// Images of a host with plain HTTP. The settings are quick and do not depend on the machine, except for the changes.
+/// Images of a host with plain HTTP. The settings are quick and do not depend on the machine,
+/// except for the changes.
 pub(crate) fn client_with(host: &str, change: impl FnOnce(&mut SourceSettings)) -> Sources {
     let mut settings = SourceSettings {
         auth_files: vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/no-auth.json")],
@@ -80,7 +84,10 @@ pub(crate) fn tls_client(ca_pem: &str, change: impl FnOnce(&mut SourceSettings))
 
 /// The password of `robot` for a host.
 pub(crate) fn password(host: &str, password: &str) -> Logins {
-    login(host, &format!(r#""username": "robot", "password": "{password}""#))
+    login(
+        host,
+        &format!(r#""username": "robot", "password": "{password}""#),
+    )
 }
 
 /// This entry of a credential file for a host, in memory.
@@ -169,13 +176,20 @@ pub(crate) async fn pull(images: &Sources, registry: &Registry) -> Result<(Colle
 }
 
 /// Resolves and reads a source.
-pub(crate) async fn pull_source(images: &Sources, source: &Source) -> Result<(Collect, Pull), Error> {
+pub(crate) async fn pull_source(
+    images: &Sources,
+    source: &Source,
+) -> Result<(Collect, Pull), Error> {
     let digest = images.resolve(source).await?;
     read(images, source, &digest).await
 }
 
 /// Reads a revision of which no layers are known.
-pub(crate) async fn read(images: &Sources, source: &Source, digest: &Digest) -> Result<(Collect, Pull), Error> {
+pub(crate) async fn read(
+    images: &Sources,
+    source: &Source,
+    digest: &Digest,
+) -> Result<(Collect, Pull), Error> {
     images
         .read(source, digest, &EmptyLayers::default(), Collect::default())
         .await
@@ -188,7 +202,9 @@ pub(crate) async fn pull_but(
 ) -> Result<(Collect, Pull), Error> {
     let source = source(registry);
     let digest = images.resolve(&source).await?;
-    images.read(&source, &digest, empty, Collect::default()).await
+    images
+        .read(&source, &digest, empty, Collect::default())
+        .await
 }
 
 /// Reads a catalog of these layers.
@@ -202,7 +218,8 @@ pub(crate) async fn read_image(image: &Image) -> Result<Vec<String>, Error> {
     Ok(sink.list())
 }
 
-/// An error with all its causes, as a log shows it. Those of this project's crates do not repeat the next one.
+/// An error with all its causes, as a log shows it. Those of this project's crates do not repeat
+/// the next one.
 pub(crate) fn chain(error: &Error) -> String {
     let causes = successors(Some(error as &dyn StdError), |&error| error.source());
     let texts: Vec<_> = causes.map(ToString::to_string).collect();
@@ -221,7 +238,9 @@ pub(crate) fn verdict<T>(result: &Result<T, Error>) -> String {
         Ok(_) => "read".to_owned(),
         Err(Error::Server(failure)) => match &failure.fault {
             ServerFault::Digest(_) => "malformed digest".to_owned(),
-            ServerFault::Fetch(FetchError::Address { reason } | FetchError::Redirect { reason, .. }) => {
+            ServerFault::Fetch(
+                FetchError::Address { reason } | FetchError::Redirect { reason, .. },
+            ) => {
                 format!("refused: {}", variant(reason))
             }
             ServerFault::Fetch(error) => variant(error),

@@ -14,7 +14,10 @@ async fn whiteout_of_root_hides_lower_layers() {
     // oc-mirror writes the filtered catalog and a whiteout of the old one.
     let old = || Layer::new().file("configs/old", "old");
     let new = || Layer::new().file("configs/new", "new");
-    let (whiteout, file) = (Layer::new().whiteout("configs"), Layer::new().file("configs", ""));
+    let (whiteout, file) = (
+        Layer::new().whiteout("configs"),
+        Layer::new().file("configs", ""),
+    );
     for (what, layers) in [
         ("one layer", vec![old(), new().whiteout("configs")]),
         ("a layer of its own", vec![old(), whiteout, new()]),
@@ -53,7 +56,11 @@ async fn broken_archive_and_missing_root_are_refused_with_the_place() {
     let whiteout = Layer::new().whiteout("configs");
     for (layer, want, says) in [
         (garbage, "layer: tar", "of a header is malformed (entry 1)"),
-        (short, "layer: content", "to the end of a: 1488 bytes are missing"),
+        (
+            short,
+            "layer: content",
+            "to the end of a: 1488 bytes are missing",
+        ),
         (link, "image: root not directory", "is not a directory"),
         (whiteout, "image: no root", "has no directory /configs"),
     ] {
@@ -78,21 +85,37 @@ async fn odd_entries_outside_root_are_ignored() {
         .file(&format!("{long}f"), "deep");
     let want = format!("{}f=deep", long.trim_start_matches("configs/"));
     assert_eq!(files([layer]).await.unwrap(), [want]);
-    assert!(files([Layer::new().dir("configs")]).await.unwrap().is_empty());
+    assert!(
+        files([Layer::new().dir("configs")])
+            .await
+            .unwrap()
+            .is_empty()
+    );
 }
 
 #[tokio::test]
 async fn layer_known_as_empty_is_skipped() {
-    let base = Layer::new().dir("etc").file("etc/os", "x").whiteout("etc/old");
+    let base = Layer::new()
+        .dir("etc")
+        .file("etc/os", "x")
+        .whiteout("etc/old");
     let (registry, images) = pushed(&catalog([base, Layer::new().file("configs/a", "a")])).await;
     let (_, first) = pull(&images, &registry).await.unwrap();
     let empty = first.empty_layers.empty.len();
-    assert_eq!((first.layers_fetched, first.layers_skipped, empty), (2, 0, 1));
+    assert_eq!(
+        (first.layers_fetched, first.layers_skipped, empty),
+        (2, 0, 1)
+    );
     registry.reset();
-    let (sink, second) = pull_but(&images, &registry, &first.empty_layers).await.unwrap();
+    let (sink, second) = pull_but(&images, &registry, &first.empty_layers)
+        .await
+        .unwrap();
     assert_eq!((second.layers_fetched, second.layers_skipped), (1, 1));
     assert_eq!(second.empty_layers, first.empty_layers);
-    assert_eq!((sink.list(), registry.count(Kind::Blob)), (vec!["a=a".to_owned()], 2));
+    assert_eq!(
+        (sink.list(), registry.count(Kind::Blob)),
+        (vec!["a=a".to_owned()], 2)
+    );
     let (before, now) = (first.traffic, second.traffic);
     assert!(now.bytes > 0 && now.bytes < before.bytes, "{now:?}");
     assert_eq!(now.requests, 3);
@@ -122,10 +145,16 @@ async fn hidden_layers_are_not_fetched() {
 
 #[tokio::test]
 async fn layer_listed_twice_is_read_once() {
-    let (a, whiteout) = (Layer::new().file("configs/a", "a"), Layer::new().whiteout("configs/a"));
+    let (a, whiteout) = (
+        Layer::new().file("configs/a", "a"),
+        Layer::new().whiteout("configs/a"),
+    );
     let (registry, images) = pushed(&catalog([a.clone(), whiteout, a])).await;
     let (sink, pull) = pull(&images, &registry).await.unwrap();
-    assert_eq!((sink.list(), pull.layers_fetched), (vec!["a=a".to_owned()], 2));
+    assert_eq!(
+        (sink.list(), pull.layers_fetched),
+        (vec!["a=a".to_owned()], 2)
+    );
 }
 
 #[tokio::test]
@@ -159,5 +188,8 @@ async fn layer_empty_below_one_root_is_fetched_for_another() {
     assert_eq!((empty.root.as_str(), empty.empty.len()), ("configs", 1));
     push_root("/other");
     let (sink, second) = pull_but(&images, &registry, empty).await.unwrap();
-    assert_eq!((sink.list(), second.layers_fetched), (vec!["a.yaml=a".to_owned()], 2));
+    assert_eq!(
+        (sink.list(), second.layers_fetched),
+        (vec!["a.yaml=a".to_owned()], 2)
+    );
 }

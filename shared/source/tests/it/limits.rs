@@ -40,19 +40,39 @@ fn rows() -> Vec<Row> {
         ("layers", 2, of_manifest, catalog([layer(), Layer::new()])),
         ("compressedBytes", packed, of_manifest, plain()),
         ("decompressedBytes", unpacked, of_layer, plain()),
-        ("decompressedBytes", unpacked, of_layer, catalog([layer().zstd()])),
+        (
+            "decompressedBytes",
+            unpacked,
+            of_layer,
+            catalog([layer().zstd()]),
+        ),
         ("ratio", unpacked.div_ceil(packed), of_layer, plain()),
         ("entries", 2, of_layer, one_layer),
         ("entries", 2, of_layer, two_layers),
         ("pathBytes", 9, "path configs/f of layer sha256:", plain()),
         ("pathBytes", 11, "path etc/ignored of layer", ignored),
-        ("pathBytes", 14, "path /configs/././f of", symlink("/configs/././f")),
+        (
+            "pathBytes",
+            14,
+            "path /configs/././f of",
+            symlink("/configs/././f"),
+        ),
         ("pathBytes", 10, "the label operators", labelled),
         // The long name with its zero byte and its own header.
-        ("headerBytes", 512 + 151, "entry 2 of layer sha256:", long_name),
+        (
+            "headerBytes",
+            512 + 151,
+            "entry 2 of layer sha256:",
+            long_name,
+        ),
         ("fileBytes", 4, "file f", plain()),
         // Two paths and a target, each path with what a table takes.
-        ("treeBytes", 65 + 65 + 1, "down to layer sha256:", symlink("f")),
+        (
+            "treeBytes",
+            65 + 65 + 1,
+            "down to layer sha256:",
+            symlink("f"),
+        ),
         // With the folder in between.
         ("treeBytes", 65 + 67 + 65, "down to layer", in_folder),
         // The link, the file it names, and that file itself.
@@ -65,7 +85,11 @@ async fn image_at_exact_limits_is_read() {
     for (name, exact, place, image) in rows() {
         let passed = with(limits_at(name, exact), &image).await;
         assert!(passed.is_ok(), "{name} {exact}: {passed:?}");
-        let found = exceeded(with(limits_at(name, exact - 1), &image).await, name, exact - 1);
+        let found = exceeded(
+            with(limits_at(name, exact - 1), &image).await,
+            name,
+            exact - 1,
+        );
         assert!(found.contains(place), "{found}");
     }
 }
@@ -103,7 +127,11 @@ async fn folder_at_exact_limits_is_read() {
             let images = client_with("", |settings| settings.limits = limits_at(name, value));
             pull_source(&images, &source).await
         };
-        assert_eq!(read(exact).await.unwrap().0.list(), ["d/file=four", "x=two"], "{name}");
+        assert_eq!(
+            read(exact).await.unwrap().0.list(),
+            ["d/file=four", "x=two"],
+            "{name}"
+        );
         exceeded(read(exact - 1).await, name, exact - 1);
     }
 }

@@ -35,7 +35,10 @@ async fn first_mirror_that_has_the_image_is_read_in_place_of_the_registry() {
     let mirror = Registry::start().await;
     push(&mirror, &small());
     let images = images(&registry, &rule(&registry, &[&empty, &mirror]));
-    assert_eq!(pull(&images, &registry).await.unwrap().0.list(), ["a.yaml=a"]);
+    assert_eq!(
+        pull(&images, &registry).await.unwrap().0.list(),
+        ["a.yaml=a"]
+    );
     assert!(images.exists(&source(&registry)).await.unwrap());
     assert_eq!(registry.requests().len(), 0);
 }
@@ -49,16 +52,25 @@ async fn registry_is_read_when_its_mirrors_fail_and_its_own_error_names_them() {
     let images = images(&registry, &rule);
     let text = failed(images.resolve(&source(&registry)).await, "not found");
     let mirror = format!("its mirror failed: registry {}", empty.host());
-    assert!(text.contains(registry.host()) && text.contains(&mirror), "{text}");
+    assert!(
+        text.contains(registry.host()) && text.contains(&mirror),
+        "{text}"
+    );
     push(&registry, &small());
-    assert_eq!(pull(&images, &registry).await.unwrap().0.list(), ["a.yaml=a"]);
+    assert_eq!(
+        pull(&images, &registry).await.unwrap().0.list(),
+        ["a.yaml=a"]
+    );
 }
 
 #[tokio::test]
 async fn mirror_for_digests_is_not_asked_for_tags() {
     let (registry, mirror) = (Registry::start().await, Registry::start().await);
     push(&registry, &small());
-    push(&mirror, &catalog([Layer::new().file("configs/a.yaml", "older")]));
+    push(
+        &mirror,
+        &catalog([Layer::new().file("configs/a.yaml", "older")]),
+    );
     let mut rule = rule(&registry, &[&mirror]);
     rule.mirrors[0].for_tags = false;
     let images = images(&registry, &rule);
@@ -66,10 +78,16 @@ async fn mirror_for_digests_is_not_asked_for_tags() {
     assert_eq!(mirror.requests().len(), 0);
     assert_eq!(digest, images.resolve(&source(&registry)).await.unwrap());
     // The mirror has another image under the tag, and not this digest.
-    assert_eq!(pull(&images, &registry).await.unwrap().0.list(), ["a.yaml=a"]);
+    assert_eq!(
+        pull(&images, &registry).await.unwrap().0.list(),
+        ["a.yaml=a"]
+    );
     push(&mirror, &small());
     let before = registry.requests().len();
-    assert_eq!(pull(&images, &registry).await.unwrap().0.list(), ["a.yaml=a"]);
+    assert_eq!(
+        pull(&images, &registry).await.unwrap().0.list(),
+        ["a.yaml=a"]
+    );
     assert_eq!(registry.requests().len(), before + 1, "only the tag");
 }
 

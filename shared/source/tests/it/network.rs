@@ -1,6 +1,7 @@
 //! Host names that lead to near addresses, on a network of its own.
 //!
-//! 127.0.0.2 and .3 stand for the internet, .4 and .5 for the local network, .6 for a metadata service.
+//! 127.0.0.2 and .3 stand for the internet, .4 and .5 for the local network, .6 for a metadata
+//! service.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,7 +14,8 @@ use testkit::{Fault, Kind, Registry};
 
 use crate::kit::{client_with, plain, push, small, verdict};
 
-/// Names with the last number of their addresses. Several are for one lookup each, and the last one is for all later ones.
+/// Names with the last number of their addresses. Several are for one lookup each, and the last one
+/// is for all later ones.
 const NAMES: [(&str, &[u8]); 7] = [
     ("cdn.test", &[3]),
     ("moving.test", &[3, 4]),
@@ -41,7 +43,11 @@ fn scope(address: IpAddr) -> AddressScope {
 fn look_up(names: &mut BTreeMap<&str, Vec<u8>>, name: &str) -> io::Result<Vec<IpAddr>> {
     let found = names.get_mut(name);
     let last = found.ok_or_else(|| io::Error::other("there is no such name"))?;
-    let now = if last.len() > 1 { last.remove(0) } else { last[0] };
+    let now = if last.len() > 1 {
+        last.remove(0)
+    } else {
+        last[0]
+    };
     Ok(vec![address(now)])
 }
 
@@ -76,7 +82,9 @@ fn port(registry: &Registry) -> &str {
 
 /// Resolves `ns/cat:v1` of a registry under this name. Returns what came of it, in words.
 async fn resolve(images: &Sources, name: &str, registry: &Registry) -> String {
-    let source: Source = format!("{name}:{}/ns/cat:v1", port(registry)).parse().unwrap();
+    let source: Source = format!("{name}:{}/ns/cat:v1", port(registry))
+        .parse()
+        .unwrap();
     verdict(&images.resolve(&source).await)
 }
 
@@ -109,18 +117,26 @@ async fn redirect_and_token_realm_are_checked_by_their_address() {
             let case = format!("from {home} to {name}: {fault:?}");
             registry.script(Kind::Head, fault);
             let before = target.requests().len();
-            assert_eq!(resolve(&client(home), "quay.test", &registry).await, want, "{case}");
+            assert_eq!(
+                resolve(&client(home), "quay.test", &registry).await,
+                want,
+                "{case}"
+            );
             let asked = target.requests().len() - before;
             assert_eq!(asked, usize::from(want == "read"), "{case}");
         }
     }
 }
 
-/// Not even a configured name may lead to a metadata service: another owner may have taken the name.
+/// Not even a configured name may lead to a metadata service: another owner may have taken the
+/// name.
 #[tokio::test]
 async fn configured_name_of_metadata_service_is_refused() {
     let meta = registry_at(6).await;
-    assert_eq!(resolve(&client(2), "meta.test", &meta).await, "refused: link local");
+    assert_eq!(
+        resolve(&client(2), "meta.test", &meta).await,
+        "refused: link local"
+    );
     assert_eq!(meta.requests().len(), 0);
     assert_eq!(resolve(&client(2), "unknown.test", &meta).await, "connect");
 }
@@ -142,6 +158,9 @@ async fn open_connection_is_not_reused_across_scopes() {
     let (registry, lab, images) = (registry_at(2).await, registry_at(4).await, client(2));
     assert_eq!(resolve(&images, "lab.test", &lab).await, "read");
     registry.script(Kind::Head, redirect("lab.test", &lab));
-    assert_eq!(resolve(&images, "quay.test", &registry).await, "refused: private");
+    assert_eq!(
+        resolve(&images, "quay.test", &registry).await,
+        "refused: private"
+    );
     assert_eq!(lab.requests().len(), 1);
 }

@@ -27,7 +27,10 @@ async fn push_sends_what_is_missing_and_the_tag_last() {
 
     registry.reset();
     let again = push(&images, &registry, "v1").await.unwrap();
-    assert_eq!((again.digest, again.was_there), (pushed.digest.clone(), true));
+    assert_eq!(
+        (again.digest, again.was_there),
+        (pushed.digest.clone(), true)
+    );
     assert_eq!(registry.requests().len(), 1, "one HEAD of the tag");
 
     // Another tag: the registry has all blobs, so only manifests are sent.
@@ -46,7 +49,9 @@ async fn failed_upload_begins_anew() {
         registry.script(Kind::Blob, Fault::Status(status, None));
     }
     registry.script(Kind::Blob, Fault::Pass);
-    push(&client(registry.host()), &registry, "v1").await.unwrap();
+    push(&client(registry.host()), &registry, "v1")
+        .await
+        .unwrap();
 }
 
 #[tokio::test]

@@ -55,7 +55,10 @@ async fn lookaside_is_read_without_credentials_to_first_missing_file_within_limi
         let found = look(&client(|_| {}), &lookaside).await;
         assert_eq!(verdict(&found), want, "{count} of {content}");
         let seen = server.requests();
-        assert!(seen.iter().all(|request| request.authorization.is_none()), "{seen:?}");
+        assert!(
+            seen.iter().all(|request| request.authorization.is_none()),
+            "{seen:?}"
+        );
         if let Ok(found) = found {
             assert_eq!((found.len() as u64, seen.len() as u64), (count, count + 1));
         }
@@ -98,15 +101,22 @@ async fn endless_lookaside_files_end_at_timeout() {
     });
     failed(look(&images, &lookaside).await, "took too long");
     let registry = Registry::start().await;
-    let images = client_with(registry.host(), |settings| settings.resolve_timeout = Duration::ZERO);
+    let images = client_with(registry.host(), |settings| {
+        settings.resolve_timeout = Duration::ZERO
+    });
     let digest: Digest = format!("sha256:{HEX}").parse().unwrap();
-    failed(images.signatures(&source(&registry), &digest).await, "took too long");
+    failed(
+        images.signatures(&source(&registry), &digest).await,
+        "took too long",
+    );
 }
 
 #[tokio::test]
 async fn lookaside_folder_is_read_with_limits() {
     let folder = tempfile::TempDir::new().unwrap();
-    let lookaside: Lookaside = format!("file://{}", folder.path().display()).parse().unwrap();
+    let lookaside: Lookaside = format!("file://{}", folder.path().display())
+        .parse()
+        .unwrap();
     let images = client(|_| {});
     assert!(look(&images, &lookaside).await.unwrap().is_empty());
     let place = folder.path().join(format!("ns/cat@sha256={HEX}"));
@@ -116,7 +126,10 @@ async fn lookaside_folder_is_read_with_limits() {
     let second = place.join("signature-2");
     symlink("/dev/zero", &second).unwrap();
     let text = failed(look(&images, &lookaside).await, "io");
-    assert!(text.contains("not a regular file"), "a device is no signature: {text}");
+    assert!(
+        text.contains("not a regular file"),
+        "a device is no signature: {text}"
+    );
     fs::remove_file(&second).unwrap();
     fs::write(&second, "0123456789a").unwrap();
     exceeded(look(&images, &lookaside).await, "signatureBytes", 10);

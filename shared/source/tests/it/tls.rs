@@ -19,7 +19,11 @@ async fn trusted_ca_can_be_changed() {
     let copy = images.clone();
     images.trust_ca_files(&[ca.path().to_owned()]).unwrap();
     copy.resolve(&source).await.unwrap();
-    assert!(images.trust_ca_files(&["/nonexistent/ca.pem".into()]).is_err());
+    assert!(
+        images
+            .trust_ca_files(&["/nonexistent/ca.pem".into()])
+            .is_err()
+    );
     copy.resolve(&source).await.unwrap();
 }
 
@@ -37,11 +41,20 @@ async fn proxy_receives_requests() {
     assert_eq!((registry.requests().len(), proxy.count(Kind::Head)), (0, 1));
     let other = "quay.example/ns/cat:none".parse().unwrap();
     let text = failed(images.resolve(&other).await, "connect");
-    let place = format!(", at quay.example through the proxy {}: cannot connect", proxy.host());
+    let place = format!(
+        ", at quay.example through the proxy {}: cannot connect",
+        proxy.host()
+    );
     assert!(text.contains(&place) && !text.contains("hunter2"), "{text}");
     proxy.script(Kind::Head, Fault::Status(407, None));
     let text = failed(images.resolve(&source).await, "status");
-    assert!(text.contains(&format!("through the proxy {}", proxy.host())), "{text}");
+    assert!(
+        text.contains(&format!("through the proxy {}", proxy.host())),
+        "{text}"
+    );
     let first = proxy.requests().remove(0);
-    assert_eq!(first.host, "registry.example", "a proxy receives the whole URL");
+    assert_eq!(
+        first.host, "registry.example",
+        "a proxy receives the whole URL"
+    );
 }

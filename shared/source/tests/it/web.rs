@@ -15,11 +15,19 @@ pub(crate) struct WebHost {
 
 impl WebHost {
     /// Starts with changed settings of the client. `scheme` is `git:` or empty.
-    pub(crate) async fn start(scheme: &str, path: &str, change: impl FnOnce(&mut SourceSettings)) -> Self {
+    pub(crate) async fn start(
+        scheme: &str,
+        path: &str,
+        change: impl FnOnce(&mut SourceSettings),
+    ) -> Self {
         let server = FileServer::start().await;
         let images = client_with(server.host(), change);
         let text = format!("{scheme}{}", server.url(path));
-        Self { server, images, text }
+        Self {
+            server,
+            images,
+            text,
+        }
     }
 
     /// Returns the source with this end, which is empty or starts with `#`.
@@ -43,7 +51,9 @@ impl WebHost {
     pub(crate) fn with_password(mut self, sent: &str) -> Self {
         self.server.require("robot", "hunter22");
         let logins = password(self.server.host(), sent);
-        self.images = self.images.with_settings(|settings| settings.logins = logins);
+        self.images = self
+            .images
+            .with_settings(|settings| settings.logins = logins);
         self
     }
 }

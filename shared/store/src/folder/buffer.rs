@@ -1,9 +1,9 @@
 use parking_lot::Mutex;
 
-/// Size of the later chunks in bytes: large enough that handing them over costs little, small enough for thousands of slow
-/// clients.
-// Below the 256 kB from which the server has its allocator map pages for each buffer: to map, fault and unmap them doubles the CPU
-// time of a download.
+/// Size of the later chunks in bytes: large enough that handing them over costs little, small
+/// enough for thousands of slow clients.
+// Below the 256 kB from which the server has its allocator map pages for each buffer: to map, fault
+// and unmap them doubles the CPU time of a download.
 pub(super) const CHUNK: usize = 240 << 10;
 
 /// Maximum number of buffers that wait for the next chunk: 8 MB of them.
@@ -12,8 +12,8 @@ const FREE_MAX: usize = 32;
 /// Buffers of chunks that were sent.
 static FREE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
 
-/// Memory of one chunk. It serves for another one once it was sent, because to map the pages of new memory takes longer than to read
-/// the bytes into it.
+/// Memory of one chunk. It serves for another one once it was sent, because to map the pages of new
+/// memory takes longer than to read the bytes into it.
 pub(super) struct Buffer(pub(super) Vec<u8>);
 
 impl Buffer {

@@ -3,16 +3,19 @@ use std::{fs::File, io, path::Path};
 use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, openat, unlinkat};
 use rustix::io::Errno;
 
-/// Mode of new folders: all users may read, because a web server over the folder has to. The umask may take that away.
+/// Mode of new folders: all users may read, because a web server over the folder has to. The umask
+/// may take that away.
 const FOLDER_MODE: Mode = Mode::from_bits_truncate(0o777);
 
-/// Open folder. Every step below the root of the store goes from an open folder to one of its entries, and never through a
-/// symbolic link. So nothing in the store can lead a read or a write out of it.
+/// Open folder. Every step below the root of the store goes from an open folder to one of its
+/// entries, and never through a symbolic link. So nothing in the store can lead a read or a write
+/// out of it.
 #[derive(Debug)]
 pub(super) struct Dir(pub(super) File);
 
 impl Dir {
-    /// Opens the root itself. Symbolic links are followed here, because the operator chose the path.
+    /// Opens the root itself. Symbolic links are followed here, because the operator chose the
+    /// path.
     pub(super) fn root(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open(path, flags, Mode::empty())?;
@@ -63,9 +66,16 @@ impl Dir {
 
     /// Opens an entry that is not a symbolic link.
     pub(super) fn open_with(&self, name: &str, flags: OFlags, mode: Mode) -> io::Result<File> {
-        match openat(&self.0, name, flags | OFlags::NOFOLLOW | OFlags::CLOEXEC, mode) {
+        match openat(
+            &self.0,
+            name,
+            flags | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+            mode,
+        ) {
             Ok(file) => Ok(file.into()),
-            Err(Errno::LOOP) => Err(io::Error::other("it is a symbolic link, and a store follows none")),
+            Err(Errno::LOOP) => Err(io::Error::other(
+                "it is a symbolic link, and a store follows none",
+            )),
             Err(error) => Err(error.into()),
         }
     }

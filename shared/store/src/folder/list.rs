@@ -15,7 +15,9 @@ impl Inner {
         while let Some(folder) = folders.pop() {
             let entries = match self.path.join(&folder).read_dir() {
                 // A delete removes the folders that it empties; the root is never one of them.
-                Err(error) if error.kind() == io::ErrorKind::NotFound && !folder.is_empty() => continue,
+                Err(error) if error.kind() == io::ErrorKind::NotFound && !folder.is_empty() => {
+                    continue;
+                }
                 entries => entries?,
             };
             for entry in entries {

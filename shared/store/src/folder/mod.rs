@@ -1,4 +1,5 @@
-//! Folder as a store. The key of an object is the path of its file, so any static file server can serve the mirror.
+//! Folder as a store. The key of an object is the path of its file, so any static file server can
+//! serve the mirror.
 
 mod buffer;
 mod dir;
@@ -27,10 +28,12 @@ use crate::folder::publish::Unflushed;
 use crate::folder::read::ReadMode;
 use crate::folder::temp::{StagedFile, Temp, remove_leftovers};
 use crate::{
-    Condition, Fetched, Get, Listed, ObjectInfo, Operation, ReadStore, Staged, Stat, Store, StoreError, Version,
+    Condition, Fetched, Get, Listed, ObjectInfo, Operation, ReadStore, Staged, Stat, Store,
+    StoreError, Version,
 };
 
-/// Store in a folder. Clones share it. Processes share it, too, on file systems with locks between processes.
+/// Store in a folder. Clones share it. Processes share it, too, on file systems with locks between
+/// processes.
 #[derive(Debug, Clone)]
 pub struct FolderStore {
     inner: Arc<Inner>,
@@ -68,7 +71,12 @@ impl Store for FolderStore {
         self.with_key(Operation::Get, key, Inner::stat).await
     }
 
-    async fn put(&self, key: &Key, bytes: Bytes, condition: Condition) -> Result<Version, StoreError> {
+    async fn put(
+        &self,
+        key: &Key,
+        bytes: Bytes,
+        condition: Condition,
+    ) -> Result<Version, StoreError> {
         let work = move |inner: &Inner, key: &Key| inner.put(key, &bytes, &condition);
         let version = self.with_key(Operation::Put, key, work).await?;
         version.ok_or_else(|| StoreError::conflict(key))
@@ -76,7 +84,9 @@ impl Store for FolderStore {
 
     async fn stage(&self) -> Result<Box<dyn Staged>, StoreError> {
         let create = |inner: &Inner| Temp::create(inner.temp_folder()?);
-        let temp = self.blocking(Operation::Put, "a staged object", create).await?;
+        let temp = self
+            .blocking(Operation::Put, "a staged object", create)
+            .await?;
         Ok(Box::new(StagedFile {
             store: self.clone(),
             temp: Some(temp),
@@ -85,7 +95,8 @@ impl Store for FolderStore {
     }
 
     async fn flush(&self) -> Result<(), StoreError> {
-        self.blocking(Operation::Flush, "the store", Inner::flush).await
+        self.blocking(Operation::Flush, "the store", Inner::flush)
+            .await
     }
 
     async fn delete(&self, key: &Key) -> Result<(), StoreError> {
@@ -114,11 +125,16 @@ impl FolderStore {
         work: impl FnOnce(&Inner, &Key) -> io::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
         let own = key.clone();
-        self.blocking(operation, key, move |inner| work(inner, &own)).await
+        self.blocking(operation, key, move |inner| work(inner, &own))
+            .await
     }
 
-    /// Works on a thread that may wait for the disk. Work that was started is finished, also if its caller has gone.
-    #[expect(clippy::disallowed_methods, reason = "only files of the store are read and written")]
+    /// Works on a thread that may wait for the disk. Work that was started is finished, also if its
+    /// caller has gone.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "only files of the store are read and written"
+    )]
     async fn blocking<T: Send + 'static>(
         &self,
         operation: Operation,
@@ -136,7 +152,8 @@ impl FolderStore {
     }
 }
 
-/// Returns the result of the work. A panic goes on in the caller. Only the end of the runtime cancels work.
+/// Returns the result of the work. A panic goes on in the caller. Only the end of the runtime
+/// cancels work.
 fn joined<T>(result: Result<io::Result<T>, JoinError>) -> io::Result<T> {
     result.unwrap_or_else(|error| match error.try_into_panic() {
         Ok(panic) => std::panic::resume_unwind(panic),
@@ -149,17 +166,20 @@ fn split(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }
 
-/// Folder of temporary files. It is inside the store because a file can only be renamed within its file system.
+/// Folder of temporary files. It is inside the store because a file can only be renamed within its
+/// file system.
 const TEMP: &str = ".tmp";
 
 impl FolderStore {
-    /// Opens a folder for reading and writing, and makes it if it is missing. Removes what killed writers left behind.
+    /// Opens a folder for reading and writing, and makes it if it is missing. Removes what killed
+    /// writers left behind.
     ///
     /// # Errors
     /// [`StoreError::Failed`] if the folder cannot be made, read or written.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref();
-        Self::open_writable(path).map_err(|source| StoreError::failed(Operation::Open, &path.display(), source))
+        Self::open_writable(path)
+            .map_err(|source| StoreError::failed(Operation::Open, &path.display(), source))
     }
 
     /// Opens a folder for reading only. It may lie on a read-only file system. Every write fails.
@@ -169,7 +189,9 @@ impl FolderStore {
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref();
         Self::open_at(path, false).map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound => StoreError::failed(Operation::Open, &path.display(), "there is no such folder"),
+            io::ErrorKind::NotFound => {
+                StoreError::failed(Operation::Open, &path.display(), "there is no such folder")
+            }
             _ => StoreError::failed(Operation::Open, &path.display(), source),
         })
     }
@@ -193,15 +215,18 @@ impl FolderStore {
             writable,
             unflushed: Default::default(),
         };
-        Ok(Self { inner: Arc::new(inner) })
+        Ok(Self {
+            inner: Arc::new(inner),
+        })
     }
 }
 
 impl Inner {
     /// Opens the folder of temporary files, and makes it if it is missing.
     ///
-    /// It is opened anew each time, so that a store goes on when an administrator has removed it. Other users may not read
-    /// it, because a web server over the store must not serve half an object.
+    /// It is opened anew each time, so that a store goes on when an administrator has removed it.
+    /// Other users may not read it, because a web server over the store must not serve half an
+    /// object.
     pub(super) fn temp_folder(&self) -> io::Result<Arc<Dir>> {
         self.must_be_writable()?;
         self.root.create(TEMP, Mode::RWXU).map(Arc::new)

@@ -10,18 +10,26 @@ use crate::folder::read::file_version;
 use crate::folder::{Dir, Inner, Temp, split};
 use crate::{Condition, Version};
 
-/// Number of times that a publication makes its folder. A delete removes the folder that it empties, maybe between our
-/// making it and our putting the file there. That does not happen 100 times in a row unless something else is wrong.
+/// Number of times that a publication makes its folder. A delete removes the folder that it
+/// empties, maybe between our making it and our putting the file there. That does not happen 100
+/// times in a row unless something else is wrong.
 const ATTEMPTS: u32 = 100;
 
 const LOCK: &str = "lock";
 
 impl Inner {
     /// Writes a whole object. Returns `None` if the condition does not hold.
-    pub(super) fn put(&self, key: &Key, bytes: &[u8], condition: &Condition) -> io::Result<Option<Version>> {
+    pub(super) fn put(
+        &self,
+        key: &Key,
+        bytes: &[u8],
+        condition: &Condition,
+    ) -> io::Result<Option<Version>> {
         let folder = self.temp_folder()?;
         // What is there already need not be written. A race is decided by the rename, not here.
-        if *condition == Condition::CreateOnly && self.path.join(key.to_string()).symlink_metadata().is_ok() {
+        if *condition == Condition::CreateOnly
+            && self.path.join(key.to_string()).symlink_metadata().is_ok()
+        {
             if key.is_immutable() {
                 self.remember(key)?;
             }
@@ -33,7 +41,12 @@ impl Inner {
     }
 
     /// Gives a finished file its key. Returns `None` if the condition does not hold.
-    pub(super) fn publish(&self, mut temp: Temp, key: &Key, condition: &Condition) -> io::Result<Option<Version>> {
+    pub(super) fn publish(
+        &self,
+        mut temp: Temp,
+        key: &Key,
+        condition: &Condition,
+    ) -> io::Result<Option<Version>> {
         // Before the file gets its key, so that every object is whole, also after a power cut.
         temp.file.sync_data()?;
         let version = if key.is_immutable() {
@@ -42,19 +55,28 @@ impl Inner {
             temp.content_version()?
         };
         let done = self.publish_locked(&mut temp, key, condition)?;
-        // Also after a conflict: the caller may now rely on an object that another process has not flushed yet.
+        // Also after a conflict: the caller may now rely on an object that another process has not
+        // flushed yet.
         if done || key.is_immutable() {
             self.remember(key)?;
         }
         Ok(done.then_some(version))
     }
 
-    fn publish_locked(&self, temp: &mut Temp, key: &Key, condition: &Condition) -> io::Result<bool> {
+    fn publish_locked(
+        &self,
+        temp: &mut Temp,
+        key: &Key,
+        condition: &Condition,
+    ) -> io::Result<bool> {
         let at_any_time = key.is_immutable() && !matches!(condition, Condition::Replace(_));
-        // A write between the comparison of another writer and its rename would be lost without a trace.
+        // A write between the comparison of another writer and its rename would be lost without a
+        // trace.
         let _lock = (!at_any_time).then(|| self.lock_mutable()).transpose()?;
         if let Condition::Replace(expected) = condition
-            && self.find_file(key)?.is_none_or(|found| found.version != *expected)
+            && self
+                .find_file(key)?
+                .is_none_or(|found| found.version != *expected)
         {
             return Ok(false);
         }
@@ -70,18 +92,23 @@ impl Inner {
         loop {
             let folder = self.root.descend_or_create(folder);
             match folder.and_then(|folder| temp.publish(&folder, name, replaces)) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound && repeats.next().is_some() => {}
+                Err(error)
+                    if error.kind() == io::ErrorKind::NotFound && repeats.next().is_some() => {}
                 placed => return placed,
             }
         }
     }
 
-    /// Locks the mutable objects for one change. The kernel frees the lock when its holder closes the file or dies.
+    /// Locks the mutable objects for one change. The kernel frees the lock when its holder closes
+    /// the file or dies.
     ///
-    /// Every caller opens the file anew, because only then do two threads of one process exclude each other, too.
+    /// Every caller opens the file anew, because only then do two threads of one process exclude
+    /// each other, too.
     pub(super) fn lock_mutable(&self) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE;
-        let lock = self.temp_folder()?.open_with(LOCK, flags, Mode::RUSR | Mode::WUSR)?;
+        let lock = self
+            .temp_folder()?
+            .open_with(LOCK, flags, Mode::RUSR | Mode::WUSR)?;
         lock.lock()?;
         Ok(lock)
     }
@@ -89,12 +116,13 @@ impl Inner {
 
 /// Folders with entries that a power cut could still take away. A flush syncs each of them once.
 ///
-/// Contents are made durable before they get a key, each by itself and several at a time. Measured, that costs less than
-/// all of them at the end, and no object is ever torn.
+/// Contents are made durable before they get a key, each by itself and several at a time. Measured,
+/// that costs less than all of them at the end, and no object is ever torn.
 #[derive(Debug, Default)]
 pub(super) struct Unflushed {
     folders: Mutex<BTreeSet<String>>,
-    /// Held during a flush. A second flush must not return before the first has made durable what both rely on.
+    /// Held during a flush. A second flush must not return before the first has made durable what
+    /// both rely on.
     flushing: Mutex<()>,
 }
 
@@ -133,7 +161,8 @@ fn sync(root: &Dir, folder: &str) -> io::Result<()> {
     }
 }
 
-/// Returns the folder and all folders above it, the root (the empty path) last. Each may have been made for the one below.
+/// Returns the folder and all folders above it, the root (the empty path) last. Each may have been
+/// made for the one below.
 pub(super) fn ancestors(folder: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(folder), |folder| {
         let above = folder.rsplit_once('/').map_or("", |(above, _)| above);
@@ -142,13 +171,20 @@ pub(super) fn ancestors(folder: &str) -> impl Iterator<Item = &str> {
 }
 
 impl Inner {
-    /// Removes an object, and the folders that this empties: a store of objects has no empty folders.
+    /// Removes an object, and the folders that this empties: a store of objects has no empty
+    /// folders.
     pub(super) fn delete(&self, key: &Key) -> io::Result<()> {
         self.must_be_writable()?;
         let path = key.to_string();
         let (folder, name) = split(&path);
-        let _lock = (!key.is_immutable()).then(|| self.lock_mutable()).transpose()?;
-        match self.root.descend(folder).and_then(|folder| folder.remove(name)) {
+        let _lock = (!key.is_immutable())
+            .then(|| self.lock_mutable())
+            .transpose()?;
+        match self
+            .root
+            .descend(folder)
+            .and_then(|folder| folder.remove(name))
+        {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Err(_) | Ok(false) => return Ok(()),
             Ok(true) => {}
@@ -160,11 +196,15 @@ impl Inner {
         Ok(())
     }
 
-    /// Removes empty folders upwards. Stops at the first one that has entries or may not be removed.
+    /// Removes empty folders upwards. Stops at the first one that has entries or may not be
+    /// removed.
     fn prune(&self, folder: &str) {
         for folder in ancestors(folder).filter(|folder| !folder.is_empty()) {
             let (above, name) = split(folder);
-            let removed = self.root.descend(above).and_then(|above| above.remove_dir(name));
+            let removed = self
+                .root
+                .descend(above)
+                .and_then(|above| above.remove_dir(name));
             if removed.is_err() {
                 return;
             }
@@ -178,7 +218,10 @@ mod tests {
 
     #[test]
     fn ancestors_of_a_path_end_at_the_root() {
-        assert_eq!(ancestors("a/b/c").collect::<Vec<_>>(), ["a/b/c", "a/b", "a", ""]);
+        assert_eq!(
+            ancestors("a/b/c").collect::<Vec<_>>(),
+            ["a/b/c", "a/b", "a", ""]
+        );
         assert_eq!(ancestors("").collect::<Vec<_>>(), [""]);
     }
 }

@@ -23,9 +23,19 @@ pub(super) struct Opened {
 }
 
 impl Inner {
-    /// Reads an object. The inner error is final. The outer one may only mean that an impatient read had to wait.
-    pub(super) fn get(&self, key: &Key, get: &Get, mode: ReadMode) -> io::Result<Result<Fetched, StoreError>> {
-        let Opened { info, file, content } = self.open(key, mode)?;
+    /// Reads an object. The inner error is final. The outer one may only mean that an impatient
+    /// read had to wait.
+    pub(super) fn get(
+        &self,
+        key: &Key,
+        get: &Get,
+        mode: ReadMode,
+    ) -> io::Result<Result<Fetched, StoreError>> {
+        let Opened {
+            info,
+            file,
+            content,
+        } = self.open(key, mode)?;
         if get.unless.as_ref() == Some(&info.version) {
             return Ok(Ok(Fetched::NotModified));
         }
@@ -35,7 +45,8 @@ impl Inner {
         };
         let body = match content {
             Some(content) => {
-                let [start, end] = [range.start, range.end].map(|at| usize::try_from(at).unwrap_or(usize::MAX));
+                let [start, end] =
+                    [range.start, range.end].map(|at| usize::try_from(at).unwrap_or(usize::MAX));
                 of_bytes(content.slice(start..end))
             }
             None => of_file(file, key.to_string(), range, mode)?,
@@ -49,7 +60,8 @@ impl Inner {
         let metadata = file.metadata()?;
         let (size, modified) = (metadata.len(), modified(&metadata));
         let (version, content) = if key.is_immutable() {
-            // A caller that finds an object may rely on it, and its writer may not have flushed it yet.
+            // A caller that finds an object may rely on it, and its writer may not have flushed it
+            // yet.
             if self.writable {
                 self.remember(key)?;
             }
@@ -63,10 +75,15 @@ impl Inner {
             version,
             modified,
         };
-        Ok(Opened { info, file, content })
+        Ok(Opened {
+            info,
+            file,
+            content,
+        })
     }
 
-    /// Returns the facts about an object; `None` if it is missing. Opens it as a read does, so that both agree on what is an object.
+    /// Returns the facts about an object; `None` if it is missing. Opens it as a read does, so that
+    /// both agree on what is an object.
     pub(super) fn find_file(&self, key: &Key) -> io::Result<Option<ObjectInfo>> {
         match self.open(key, ReadMode::Blocking) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -83,22 +100,23 @@ impl Inner {
     }
 }
 
-/// Returns the version of a mutable object. It is a hash, since the file system may give a new file the inode and times of an
-/// old one.
+/// Returns the version of a mutable object. It is a hash, since the file system may give a new file
+/// the inode and times of an old one.
 pub(super) fn content_version(content: &[u8]) -> Version {
     Version(Sha256::of(content).to_string())
 }
 
-/// Returns the version of an immutable object. Its hash is in its name, so its bytes need not be hashed again. The facts of the
-/// file system only tell a repaired file from the damaged one.
+/// Returns the version of an immutable object. Its hash is in its name, so its bytes need not be
+/// hashed again. The facts of the file system only tell a repaired file from the damaged one.
 pub(super) fn file_version(metadata: &Metadata) -> Version {
     let (size, inode) = (metadata.len(), metadata.ino());
     let (seconds, nanos) = (metadata.mtime(), metadata.mtime_nsec());
     Version(format!("{size:x}-{seconds:x}.{nanos:x}-{inode:x}"))
 }
 
-/// Returns the time at which the file got its content and its name. A rename changes the latter time only: a writer
-/// that was stopped between its writing and its renaming must not make an object that is born old.
+/// Returns the time at which the file got its content and its name. A rename changes the latter
+/// time only: a writer that was stopped between its writing and its renaming must not make an
+/// object that is born old.
 pub(super) fn modified(metadata: &Metadata) -> SystemTime {
     time(metadata.mtime(), metadata.mtime_nsec()).max(time(metadata.ctime(), metadata.ctime_nsec()))
 }
@@ -114,8 +132,9 @@ fn time(seconds: i64, nanos: i64) -> SystemTime {
 pub(super) enum ReadMode {
     /// Waits as long as the disk needs. Only for threads that may block.
     Blocking,
-    /// Reads from memory only: a read that the caches of the kernel cannot answer is an error, and the caller tries again on a
-    /// thread. Handing a read to a thread costs several times the copy of some kilobytes out of the page cache.
+    /// Reads from memory only: a read that the caches of the kernel cannot answer is an error, and
+    /// the caller tries again on a thread. Handing a read to a thread costs several times the copy
+    /// of some kilobytes out of the page cache.
     CacheOnly,
 }
 
@@ -174,21 +193,33 @@ mod cached {
         }
     }
 
-    /// Fills the buffer in one call. A short result means that a page is not in memory, or that the file has ended.
+    /// Fills the buffer in one call. A short result means that a page is not in memory, or that the
+    /// file has ended.
     pub(super) fn read(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         let length = buffer.len();
-        match preadv2(file, &mut [IoSliceMut::new(buffer)], offset, ReadWriteFlags::NOWAIT)? {
+        match preadv2(
+            file,
+            &mut [IoSliceMut::new(buffer)],
+            offset,
+            ReadWriteFlags::NOWAIT,
+        )? {
             read if read == length => Ok(()),
             _ => Err(io::ErrorKind::WouldBlock.into()),
         }
     }
 }
 
-/// Size of the first chunk in bytes. It is read when the file is opened; most objects have no second one.
+/// Size of the first chunk in bytes. It is read when the file is opened; most objects have no
+/// second one.
 const FIRST: u64 = 64 << 10;
 
 /// Reads the first chunk of a range of a file now, and the others on demand.
-pub(super) fn of_file(file: File, key: String, range: Range<u64>, mode: ReadMode) -> io::Result<Body> {
+pub(super) fn of_file(
+    file: File,
+    key: String,
+    range: Range<u64>,
+    mode: ReadMode,
+) -> io::Result<Body> {
     let rest = range.end.min(range.start + FIRST)..range.end;
     let first = mode.read(&file, range.start..rest.start)?;
     if rest.is_empty() {
@@ -204,18 +235,29 @@ pub(super) fn of_bytes(bytes: Bytes) -> Body {
     stream::iter((!bytes.is_empty()).then_some(Ok(bytes))).boxed()
 }
 
-/// Reads a range of a file chunk by chunk, without moving the offset of the file: several streams can read one file. A chunk is read
-/// ahead while the one before is being sent. No thread waits for a slow client: each is borrowed for one chunk, if the disk has to be
-/// waited for.
-#[expect(clippy::disallowed_methods, reason = "only bytes are moved, and nothing is parsed")]
-pub fn file_chunks(file: Arc<File>, range: Range<u64>) -> impl Stream<Item = io::Result<Bytes>> + Send + Sync + use<> {
+/// Reads a range of a file chunk by chunk, without moving the offset of the file: several streams
+/// can read one file. A chunk is read ahead while the one before is being sent. No thread waits for
+/// a slow client: each is borrowed for one chunk, if the disk has to be waited for.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "only bytes are moved, and nothing is parsed"
+)]
+pub fn file_chunks(
+    file: Arc<File>,
+    range: Range<u64>,
+) -> impl Stream<Item = io::Result<Bytes>> + Send + Sync + use<> {
     let reads = range.clone().step_by(CHUNK).map(move |start| {
-        let (file, chunk) = (Arc::clone(&file), start..range.end.min(start + CHUNK as u64));
+        let (file, chunk) = (
+            Arc::clone(&file),
+            start..range.end.min(start + CHUNK as u64),
+        );
         async move {
             // The thread that sends a chunk has it in the cache of its processor then.
             match ReadMode::CacheOnly.read(&file, chunk.clone()) {
                 Ok(read) => Ok(read),
-                Err(_) => joined(spawn_blocking(move || ReadMode::Blocking.read(&file, chunk)).await),
+                Err(_) => {
+                    joined(spawn_blocking(move || ReadMode::Blocking.read(&file, chunk)).await)
+                }
             }
         }
     });
@@ -231,7 +273,13 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         let size = FIRST + 10;
         file.write_all_at(&vec![7; size as usize], 0).unwrap();
-        let body = of_file(file.try_clone().unwrap(), "k".into(), 0..size, ReadMode::Blocking).unwrap();
+        let body = of_file(
+            file.try_clone().unwrap(),
+            "k".into(),
+            0..size,
+            ReadMode::Blocking,
+        )
+        .unwrap();
         file.set_len(FIRST + 5).unwrap();
         let error = body.try_collect::<Vec<_>>().await.unwrap_err();
         let operation = Operation::Get;

@@ -14,14 +14,15 @@ use crate::folder::read::{content_version, modified};
 use crate::folder::{Dir, FolderStore, Inner};
 use crate::{Condition, Operation, Staged, StoreError, Version};
 
-/// Mode of new files: all users may read, because a web server over the folder has to. The umask may take that away.
+/// Mode of new files: all users may read, because a web server over the folder has to. The umask
+/// may take that away.
 const FILE_MODE: Mode = Mode::from_bits_truncate(0o666);
 
 /// Start of the names of all temporary files.
 const PREFIX: &str = "put-";
 
-/// Age from which the leftover of a killed writer is removed. Its lock is free, but a living writer needs a moment between
-/// making its file and locking it.
+/// Age from which the leftover of a killed writer is removed. Its lock is free, but a living writer
+/// needs a moment between making its file and locking it.
 const LEFTOVER: Duration = Duration::from_mins(10);
 
 /// File without a key. Dropping it removes it. Its lock tells others that its writer lives.
@@ -35,7 +36,10 @@ pub(super) struct Temp {
 
 impl Temp {
     pub(super) fn create(folder: Arc<Dir>) -> io::Result<Self> {
-        let name = format!("{PREFIX}{:016x}", RandomState::new().build_hasher().finish());
+        let name = format!(
+            "{PREFIX}{:016x}",
+            RandomState::new().build_hasher().finish()
+        );
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
         let file = folder.open_with(&name, flags, FILE_MODE)?;
         let temp = Self {
@@ -44,7 +48,8 @@ impl Temp {
             file,
             published: false,
         };
-        // Without locks it cannot be seen that a file is in use. Then `remove_leftovers` cannot lock it either, and leaves it.
+        // Without locks it cannot be seen that a file is in use. Then `remove_leftovers` cannot
+        // lock it either, and leaves it.
         let _ = temp.file.lock();
         Ok(temp)
     }
@@ -57,7 +62,8 @@ impl Temp {
         Ok(content_version(&content))
     }
 
-    /// Moves the file to its name. Returns false if the name is taken and its file may not be replaced.
+    /// Moves the file to its name. Returns false if the name is taken and its file may not be
+    /// replaced.
     pub(super) fn publish(&mut self, to: &Dir, name: &str, replaces: bool) -> io::Result<bool> {
         let renamed = match replaces {
             true => renameat(&self.folder.0, &self.name, &to.0, name),
@@ -71,12 +77,19 @@ impl Temp {
         Ok(self.published)
     }
 
-    /// Renames without replacing, or makes a hard link: some file systems can only do the one, some only the other.
+    /// Renames without replacing, or makes a hard link: some file systems can only do the one, some
+    /// only the other.
     fn rename_new(&self, to: &Dir, name: &str) -> rustix::io::Result<()> {
         #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
         {
             use rustix::fs::{RenameFlags, renameat_with};
-            match renameat_with(&self.folder.0, &self.name, &to.0, name, RenameFlags::NOREPLACE) {
+            match renameat_with(
+                &self.folder.0,
+                &self.name,
+                &to.0,
+                name,
+                RenameFlags::NOREPLACE,
+            ) {
                 Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
                 done => return done,
             }
@@ -86,7 +99,8 @@ impl Temp {
 
     fn link_new(&self, to: &Dir, name: &str) -> rustix::io::Result<()> {
         linkat(&self.folder.0, &self.name, &to.0, name, AtFlags::empty())?;
-        // The object is complete under its key. If its second name stays, it is removed with the leftovers.
+        // The object is complete under its key. If its second name stays, it is removed with the
+        // leftovers.
         let _ = self.folder.remove(&self.name);
         Ok(())
     }
@@ -108,7 +122,9 @@ pub(super) fn remove_leftovers(folder: &Dir, names: impl Iterator<Item = String>
         match remove_leftover(folder, &name, now) {
             Ok(true) => tracing::info!(name, "removed temporary file of a killed writer"),
             Ok(false) => {}
-            Err(error) => tracing::warn!(name, %error, "cannot remove temporary file of a killed writer"),
+            Err(error) => {
+                tracing::warn!(name, %error, "cannot remove temporary file of a killed writer")
+            }
         }
     }
 }
@@ -119,7 +135,9 @@ fn remove_leftover(folder: &Dir, name: &str, now: SystemTime) -> io::Result<bool
         opened => opened?,
     };
     let modified = modified(&file.metadata()?);
-    let old = now.duration_since(modified).is_ok_and(|age| age >= LEFTOVER);
+    let old = now
+        .duration_since(modified)
+        .is_ok_and(|age| age >= LEFTOVER);
     if !old || file.try_lock().is_err() {
         return Ok(false);
     }
@@ -143,7 +161,13 @@ pub(super) struct StagedFile {
 impl StagedFile {
     fn take(&mut self) -> Result<(Temp, Vec<u8>), StoreError> {
         let pending = std::mem::take(&mut self.pending);
-        let lost = || StoreError::failed(Operation::Put, &NAME, "an earlier write to it did not succeed");
+        let lost = || {
+            StoreError::failed(
+                Operation::Put,
+                &NAME,
+                "an earlier write to it did not succeed",
+            )
+        };
         Ok((self.temp.take().ok_or_else(lost)?, pending))
     }
 }
@@ -161,7 +185,11 @@ impl Staged for StagedFile {
         Ok(())
     }
 
-    async fn commit(mut self: Box<Self>, key: &Key, condition: Condition) -> Result<Version, StoreError> {
+    async fn commit(
+        mut self: Box<Self>,
+        key: &Key,
+        condition: Condition,
+    ) -> Result<Version, StoreError> {
         let (mut temp, pending) = self.take()?;
         let commit = move |inner: &Inner, key: &Key| {
             temp.file.write_all(&pending)?;

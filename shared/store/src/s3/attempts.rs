@@ -3,7 +3,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use aws_runtime::auth::PayloadSigningOverride;
-use aws_sdk_s3::config::interceptors::{BeforeTransmitInterceptorContextMut, FinalizerInterceptorContextRef};
+use aws_sdk_s3::config::interceptors::{
+    BeforeTransmitInterceptorContextMut, FinalizerInterceptorContextRef,
+};
 use aws_sdk_s3::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_s3::error::BoxError;
 use aws_sdk_s3::primitives::{DateTime, DateTimeFormat};
@@ -14,7 +16,8 @@ use aws_smithy_types::retry::ErrorKind;
 use model::Sha256;
 use parking_lot::Mutex;
 
-/// Facts about one request that the SDK does not hand on, and the hash of its payload, which the SDK does not take.
+/// Facts about one request that the SDK does not hand on, and the hash of its payload, which the
+/// SDK does not take.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Exchange {
     is_repeated: Arc<AtomicBool>,
@@ -23,8 +26,8 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
-    /// Signs this hash of the payload. Without it the SDK hashes a body in memory and signs nothing of a streamed one
-    /// (`UNSIGNED-PAYLOAD`), whose bytes plain HTTP would not protect then.
+    /// Signs this hash of the payload. Without it the SDK hashes a body in memory and signs nothing
+    /// of a streamed one (`UNSIGNED-PAYLOAD`), whose bytes plain HTTP would not protect then.
     pub(crate) fn signing(payload: Sha256) -> Self {
         Self {
             payload: Some(payload),
@@ -32,7 +35,8 @@ impl Exchange {
         }
     }
 
-    /// True if the SDK sent the request more than once: an answer may be about the effect of an earlier one.
+    /// True if the SDK sent the request more than once: an answer may be about the effect of an
+    /// earlier one.
     pub(crate) fn is_repeated(&self) -> bool {
         self.is_repeated.load(Ordering::Relaxed)
     }
@@ -70,15 +74,17 @@ impl Intercept for Exchange {
         let attempts = config.load::<RequestAttempts>();
         let is_repeated = attempts.is_some_and(|made| made.attempts() > 1);
         self.is_repeated.store(is_repeated, Ordering::Relaxed);
-        let date = context.response().and_then(|answer| answer.headers().get("date"));
+        let date = context
+            .response()
+            .and_then(|answer| answer.headers().get("date"));
         let date = date.and_then(|date| DateTime::from_str(date, DateTimeFormat::HttpDate).ok());
         *self.date.lock() = date.and_then(|date| SystemTime::try_from(date).ok());
         Ok(())
     }
 }
 
-/// Repeats a request after 429, which the SDK does not. R2 and Google Cloud Storage answer it to writers that write one object more than
-/// once in a second.
+/// Repeats a request after 429, which the SDK does not. R2 and Google Cloud Storage answer it to
+/// writers that write one object more than once in a second.
 #[derive(Debug)]
 pub(crate) struct TooManyWrites;
 
@@ -91,7 +97,8 @@ impl ClassifyRetry for TooManyWrites {
         match context.response().map(|answer| answer.status().as_u16()) {
             Some(429) => RetryAction::retryable_error_with_explicit_delay(
                 ErrorKind::ThrottlingError,
-                // Writers that were refused at the same time must not all come back at the same time.
+                // Writers that were refused at the same time must not all come back at the same
+                // time.
                 Duration::from_secs(1).mul_f64(1.0 + rand::random::<f64>()),
             ),
             _ => RetryAction::NoActionIndicated,

@@ -4,8 +4,8 @@ use crate::{Operation, StoreError, error::BoxedError};
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::operation::RequestId;
 
-/// Meaning of an answer that is not a success, by its status and error code (Amazon S3 API Reference, "Error responses" and
-/// "Conditional requests").
+/// Meaning of an answer that is not a success, by its status and error code (Amazon S3 API
+/// Reference, "Error responses" and "Conditional requests").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Meaning {
     /// 304: the object has the version that the caller has.
@@ -52,12 +52,17 @@ where
 {
     let (status, answer) = (status(&error), answer(&error));
     let (what, source) = match (status, error) {
-        (Some(status), SdkError::ServiceError(_)) => (format!("S3 answered with status {status}, {answer}"), None),
-        (_, error @ SdkError::TimeoutError(_)) => ("S3 did not answer in time".to_owned(), Some(error.into())),
+        (Some(status), SdkError::ServiceError(_)) => {
+            (format!("S3 answered with status {status}, {answer}"), None)
+        }
+        (_, error @ SdkError::TimeoutError(_)) => {
+            ("S3 did not answer in time".to_owned(), Some(error.into()))
+        }
         (_, error) => ("S3 could not be asked".to_owned(), Some(error.into())),
     };
     if source.is_none() && matches!(status, Some(401 | 403)) {
-        let hint = "S3 also denies what is missing to those who may not list the bucket (s3:ListBucket)";
+        let hint =
+            "S3 also denies what is missing to those who may not list the bucket (s3:ListBucket)";
         let what = format!("{what}; {hint}");
         return StoreError::denied(operation, key, S3Error { what, source });
     }
@@ -69,7 +74,9 @@ fn answer<E: ProvideErrorMetadata>(error: &SdkError<E>) -> String {
     let message = error.message().map(|message| format!(": {message}"));
     let message = message.unwrap_or_default();
     let request = error.meta().request_id();
-    let request = request.map(|id| format!(" (request {id})")).unwrap_or_default();
+    let request = request
+        .map(|id| format!(" (request {id})"))
+        .unwrap_or_default();
     format!("{code}{message}{request}")
 }
 

@@ -7,32 +7,38 @@ use crate::s3::S3Store;
 use crate::s3::fault::{self, Meaning};
 use crate::{Operation, StoreError};
 
-/// Name of the object of the probe. Its path is not a key, so no listing shows it and no catalog can have it.
+/// Name of the object of the probe. Its path is not a key, so no listing shows it and no catalog
+/// can have it.
 const NAME: &str = ".conditional-writes";
 
-const CONTENT: &str =
-    "catalog-mirror writes this to learn whether conditional writes are honoured here. It may be deleted.\n";
+const CONTENT: &str = "catalog-mirror writes this to learn whether conditional writes are honoured here. It may be deleted.\n";
 
-/// ETag that no object has: the object of the probe has another MD5, and other kinds of ETags are not all zeros.
+/// ETag that no object has: the object of the probe has another MD5, and other kinds of ETags are
+/// not all zeros.
 const NO_TAG: &str = "\"00000000000000000000000000000000\"";
 
-/// Number of writers in one race of the probe, and of races. Of a server that compares and writes in two steps (S3Proxy), 35 of 40
-/// races of four had more than one winner.
+/// Number of writers in one race of the probe, and of races. Of a server that compares and writes
+/// in two steps (S3Proxy), 35 of 40 races of four had more than one winner.
 const RACERS: u32 = 4;
 const RACES: u32 = 3;
 
 impl S3Store {
-    /// Checks that the endpoint honours conditional writes. It costs two small requests, once in a process. The first
-    /// conditional put does it, too.
+    /// Checks that the endpoint honours conditional writes. It costs two small requests, once in a
+    /// process. The first conditional put does it, too.
     ///
     /// # Errors
     /// [`StoreError::Failed`] if the endpoint ignores conditions or cannot be reached.
     pub async fn check_writes(&self) -> Result<(), StoreError> {
-        self.bucket.probed.get_or_try_init(|| self.probe()).await.copied()
+        self.bucket
+            .probed
+            .get_or_try_init(|| self.probe())
+            .await
+            .copied()
     }
 
     async fn probe(&self) -> Result<(), StoreError> {
-        // The first write ever creates the object, which tells nothing about conditions. The next has to be refused.
+        // The first write ever creates the object, which tells nothing about conditions. The next
+        // has to be refused.
         let created = self.write_probe(Some("*"), None).await?;
         let overwritten = created.is_some() && self.write_probe(Some("*"), None).await?.is_some();
         if overwritten || self.write_probe(None, Some(NO_TAG)).await?.is_some() {
@@ -42,7 +48,11 @@ impl S3Store {
             && let Some(fault) = self.race(version).await
         {
             // The next process has to find it, too.
-            let delete = self.bucket.client.delete_object().bucket(&self.bucket.place.bucket);
+            let delete = self
+                .bucket
+                .client
+                .delete_object()
+                .bucket(&self.bucket.place.bucket);
             let _ = delete.key(self.bucket.place.name(NAME)).send().await;
             return Err(self.overwrites(fault));
         }
@@ -57,9 +67,16 @@ impl S3Store {
         StoreError::failed(Operation::Put, &NAME, what)
     }
 
-    /// Sends one conditional write of the object. Returns its version, or `None` if the write was refused.
-    async fn write_probe(&self, none_match: Option<&str>, matches: Option<&str>) -> Result<Option<String>, StoreError> {
-        let request = self.request(CONTENT).set_if_none_match(none_match.map(Into::into));
+    /// Sends one conditional write of the object. Returns its version, or `None` if the write was
+    /// refused.
+    async fn write_probe(
+        &self,
+        none_match: Option<&str>,
+        matches: Option<&str>,
+    ) -> Result<Option<String>, StoreError> {
+        let request = self
+            .request(CONTENT)
+            .set_if_none_match(none_match.map(Into::into));
         match request.set_if_match(matches.map(Into::into)).send().await {
             Ok(written) => Ok(Some(written.e_tag.unwrap_or_default())),
             Err(error) => match fault::meaning(&error) {
@@ -71,15 +88,22 @@ impl S3Store {
         }
     }
 
-    /// Lets several writers replace one version at the same time. Returns the fault if none or more than one of them succeeded.
+    /// Lets several writers replace one version at the same time. Returns the fault if none or more
+    /// than one of them succeeded.
     async fn race(&self, mut version: String) -> Option<&'static str> {
         for race in 0..RACES {
             let writers = (0..RACERS).map(|racer| {
-                // Equal bytes would have the same version, which a slower writer could then replace.
+                // Equal bytes would have the same version, which a slower writer could then
+                // replace.
                 let request = self.request(&format!("{CONTENT}Race {race}, writer {racer}.\n"));
-                // A writer that is sent again takes part in no race. A server with a limit for each object answers most with 429.
+                // A writer that is sent again takes part in no race. A server with a limit for each
+                // object answers most with 429.
                 let once = Config::builder().retry_config(RetryConfig::disabled());
-                request.if_match(&version).customize().config_override(once).send()
+                request
+                    .if_match(&version)
+                    .customize()
+                    .config_override(once)
+                    .send()
             });
             let sent = join_all(writers).await;
             let winners: Vec<_> = sent.iter().flatten().collect();
@@ -98,8 +122,14 @@ impl S3Store {
     }
 
     fn request(&self, content: &str) -> PutObjectFluentBuilder {
-        let request = self.bucket.client.put_object().bucket(&self.bucket.place.bucket);
-        let request = request.key(self.bucket.place.name(NAME)).content_type("text/plain");
+        let request = self
+            .bucket
+            .client
+            .put_object()
+            .bucket(&self.bucket.place.bucket);
+        let request = request
+            .key(self.bucket.place.name(NAME))
+            .content_type("text/plain");
         request
             .cache_control("no-store")
             .body(content.as_bytes().to_vec().into())

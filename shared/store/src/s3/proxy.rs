@@ -1,4 +1,5 @@
-//! HTTP connections of the AWS clients: one pool for each proxy, and one for servers that are asked directly.
+//! HTTP connections of the AWS clients: one pool for each proxy, and one for servers that are asked
+//! directly.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -7,20 +8,24 @@ use aws_smithy_http_client::proxy::{ProxyConfig, ProxyError};
 use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
 use aws_smithy_http_client::tls::{Provider, TlsContext};
 use aws_smithy_runtime_api::client::http::{
-    HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector, http_client_fn,
+    HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient,
+    SharedHttpConnector, http_client_fn,
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use parking_lot::Mutex;
 
-/// Returns the URL of the proxy for a URL, `None` if the server is asked directly, or the reason for which the proxy cannot be used.
+/// Returns the URL of the proxy for a URL, `None` if the server is asked directly, or the reason
+/// for which the proxy cannot be used.
 pub type ProxyOfUrl = fn(&str) -> Result<Option<String>, String>;
 
-/// Makes the HTTP client, over rustls with ring. It loads the certificates of the system at the first request.
+/// Makes the HTTP client, over rustls with ring. It loads the certificates of the system at the
+/// first request.
 ///
-/// The SDK has every new client load them at once, throws the result away, and loads them again at the first request. That
-/// costs a Lambda time at its start. A client of a function, as here, loads nothing when a configuration is checked.
+/// The SDK has every new client load them at once, throws the result away, and loads them again at
+/// the first request. That costs a Lambda time at its start. A client of a function, as here, loads
+/// nothing when a configuration is checked.
 pub(crate) fn client(tls: TlsContext, proxy_of: Option<ProxyOfUrl>) -> SharedHttpClient {
     let connectors = Arc::new(Connectors {
         tls,
@@ -76,7 +81,8 @@ impl ProxyConnector {
             builder.set_proxy_config(Some(ProxyConfig::all(proxy)?));
         }
         let builder = builder.tls_provider(Provider::Rustls(CryptoMode::Ring));
-        let connector = SharedHttpConnector::new(builder.tls_context(self.connectors.tls.clone()).build());
+        let connector =
+            SharedHttpConnector::new(builder.tls_context(self.connectors.tls.clone()).build());
         made.insert(key, connector.clone());
         Ok(connector)
     }
@@ -87,7 +93,9 @@ impl HttpConnector for ProxyConnector {
         let chooser = self.clone();
         HttpConnectorFuture::new(async move {
             let proxy = match chooser.connectors.proxy_of {
-                Some(proxy_of) => proxy_of(request.uri()).map_err(|reason| ConnectorError::user(reason.into()))?,
+                Some(proxy_of) => {
+                    proxy_of(request.uri()).map_err(|reason| ConnectorError::user(reason.into()))?
+                }
                 None => None,
             };
             let connector = chooser.connector(proxy.as_deref());
@@ -114,7 +122,10 @@ impl ProxyFault {
     /// Adds the proxy to an error. What the retries look at stays.
     fn of(proxy: &str, source: ConnectorError) -> ConnectorError {
         let mut parts = proxy.rsplit(['@', '/']);
-        let proxy = parts.find(|part| !part.is_empty()).unwrap_or_default().to_owned();
+        let proxy = parts
+            .find(|part| !part.is_empty())
+            .unwrap_or_default()
+            .to_owned();
         let (is_timeout, is_io, is_user) = (source.is_timeout(), source.is_io(), source.is_user());
         let kind = source.as_other();
         let fault = Box::new(Self { proxy, source });

@@ -23,7 +23,9 @@ pub(crate) fn lacking(operation: Operation, key: &Key, field: &str) -> StoreErro
 #[async_trait]
 impl ReadStore for S3Store {
     async fn get(&self, key: &Key, get: Get) -> Result<Fetched, StoreError> {
-        let request = self.get_request(key).set_range(get.range.as_ref().map(header));
+        let request = self
+            .get_request(key)
+            .set_range(get.range.as_ref().map(header));
         let request = request.set_if_none_match(get.unless.map(|version| version.0));
         let output = match request.send().await {
             Ok(output) => output,
@@ -45,11 +47,19 @@ impl ReadStore for S3Store {
 
 impl S3Store {
     fn get_request(&self, key: &Key) -> GetObjectFluentBuilder {
-        let request = self.bucket.client.get_object().bucket(&self.bucket.place.bucket);
+        let request = self
+            .bucket
+            .client
+            .get_object()
+            .bucket(&self.bucket.place.bucket);
         request.key(self.bucket.place.name(&key.to_string()))
     }
 
-    async fn unread(&self, key: &Key, error: SdkError<GetObjectError>) -> Result<Fetched, StoreError> {
+    async fn unread(
+        &self,
+        key: &Key,
+        error: SdkError<GetObjectError>,
+    ) -> Result<Fetched, StoreError> {
         match fault::meaning(&error) {
             Meaning::Unchanged => Ok(Fetched::NotModified),
             Meaning::Missing => Err(StoreError::not_found(key)),
@@ -59,7 +69,12 @@ impl S3Store {
                     .and_then(|answer| answer.headers().get("content-range"));
                 let size = match range.and_then(whole_size) {
                     Some(size) => size,
-                    None => self.head(key).await?.ok_or_else(|| StoreError::not_found(key))?.size,
+                    None => {
+                        self.head(key)
+                            .await?
+                            .ok_or_else(|| StoreError::not_found(key))?
+                            .size
+                    }
                 };
                 Err(StoreError::range_not_satisfiable(key, size))
             }
@@ -68,9 +83,19 @@ impl S3Store {
     }
 
     /// Looks at an object. Returns `None` if it is missing.
-    pub(crate) async fn look_at(&self, key: &Key, exchange: &Exchange) -> Result<Option<ObjectInfo>, StoreError> {
-        let request = self.bucket.client.head_object().bucket(&self.bucket.place.bucket);
-        let request = request.key(self.bucket.place.name(&key.to_string())).customize();
+    pub(crate) async fn look_at(
+        &self,
+        key: &Key,
+        exchange: &Exchange,
+    ) -> Result<Option<ObjectInfo>, StoreError> {
+        let request = self
+            .bucket
+            .client
+            .head_object()
+            .bucket(&self.bucket.place.bucket);
+        let request = request
+            .key(self.bucket.place.name(&key.to_string()))
+            .customize();
         match request.interceptor(exchange.clone()).send().await {
             Ok(output) => {
                 let size = number(output.content_length());
@@ -81,8 +106,8 @@ impl S3Store {
         }
     }
 
-    /// Returns a URL from which any client can read an object for `expires`, at most a week. It is made without a request, so
-    /// a missing object shows only when the URL is used.
+    /// Returns a URL from which any client can read an object for `expires`, at most a week. It is
+    /// made without a request, so a missing object shows only when the URL is used.
     ///
     /// # Errors
     /// [`StoreError::Failed`] without credentials or region, or when `expires` is too long.
@@ -95,8 +120,8 @@ impl S3Store {
     }
 }
 
-/// Returns a `Range` field value (RFC 9110, section 14.2). Servers read its numbers as signed ones, so a larger end is left
-/// out.
+/// Returns a `Range` field value (RFC 9110, section 14.2). Servers read its numbers as signed ones,
+/// so a larger end is left out.
 fn header(range: &Range<u64>) -> String {
     let last = range.end - 1;
     if i64::try_from(last).is_ok() {
@@ -129,14 +154,15 @@ fn whole_size(content_range: &str) -> Option<u64> {
     content_range.rsplit_once('/')?.1.parse().ok()
 }
 
-/// Returns the time of an object. One without a time counts as just written, so that collection waits for it longest.
+/// Returns the time of an object. One without a time counts as just written, so that collection
+/// waits for it longest.
 pub(crate) fn time(modified: Option<&DateTime>) -> SystemTime {
     let modified = modified.and_then(|time| SystemTime::try_from(*time).ok());
     modified.unwrap_or_else(SystemTime::now)
 }
 
-/// Returns the bytes of an answer. The SDK compares them with the checksum in the answer, if there is one, and the HTTP client
-/// their number with the announced one.
+/// Returns the bytes of an answer. The SDK compares them with the checksum in the answer, if there
+/// is one, and the HTTP client their number with the announced one.
 fn body(key: Key, stream: ByteStream) -> Body {
     stream::try_unfold((key, stream), async |(key, mut stream)| {
         let chunk = stream.next().await.transpose();

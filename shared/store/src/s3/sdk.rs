@@ -1,6 +1,8 @@
 use std::{env, path::Path};
 
-use aws_config::environment::{EnvironmentVariableCredentialsProvider, EnvironmentVariableRegionProvider};
+use aws_config::environment::{
+    EnvironmentVariableCredentialsProvider, EnvironmentVariableRegionProvider,
+};
 use aws_config::meta::region::RegionProviderChain;
 use aws_config::profile::ProfileFileRegionProvider;
 use aws_config::retry::RetryConfig;
@@ -21,8 +23,8 @@ use crate::s3::{S3Error, S3Settings};
 /// Region of an endpoint without regions: the name that most S3-compatible servers take.
 const ANY_REGION: &str = "us-east-1";
 
-/// Prepares the configuration that all AWS clients of the process share: HTTP over rustls with ring, credentials, retries,
-/// time limits.
+/// Prepares the configuration that all AWS clients of the process share: HTTP over rustls with
+/// ring, credentials, retries, time limits.
 ///
 /// # Errors
 /// [`S3Error`]. Missing credentials show at the first request only.
@@ -36,7 +38,8 @@ pub async fn sdk_config(settings: &S3Settings) -> Result<SdkConfig, S3Error> {
     if let Some(region) = &settings.region {
         loader = loader.region(Region::new(region.clone()));
     } else if settings.endpoint.is_some() || endpoint().is_some() {
-        // The chain of the SDK ends with the metadata service of the machine, whose time-out a custom endpoint need not wait for.
+        // The chain of the SDK ends with the metadata service of the machine, whose time-out a
+        // custom endpoint need not wait for.
         let region = RegionProviderChain::first_try(EnvironmentVariableRegionProvider::new());
         let region = region.or_else(ProfileFileRegionProvider::new());
         loader = loader.region(region.or_else(Region::from_static(ANY_REGION)));
@@ -44,9 +47,9 @@ pub async fn sdk_config(settings: &S3Settings) -> Result<SdkConfig, S3Error> {
     Ok(loader.load().await)
 }
 
-/// Prepares the configuration from the environment alone, as in Lambda: `AWS_ACCESS_KEY_ID` and its kind, `AWS_REGION`,
-/// `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`. Profiles, roles and metadata services are not read, and their code is not
-/// linked.
+/// Prepares the configuration from the environment alone, as in Lambda: `AWS_ACCESS_KEY_ID` and its
+/// kind, `AWS_REGION`, `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`. Profiles, roles and metadata
+/// services are not read, and their code is not linked.
 ///
 /// # Errors
 /// The errors of [`sdk_config`].
@@ -76,13 +79,13 @@ fn stalls(settings: &S3Settings) -> StalledStreamProtectionConfig {
         .build()
 }
 
-/// Returns the time limits up to the head of an answer. The SDK hands a body over as a stream, on which only the limit on
-/// stalls holds. A put has limits of its own.
+/// Returns the time limits up to the head of an answer. The SDK hands a body over as a stream, on
+/// which only the limit on stalls holds. A put has limits of its own.
 fn timeouts(settings: &S3Settings) -> TimeoutConfig {
     TimeoutConfig::builder()
         .connect_timeout(settings.connect_timeout)
-        // No `read_timeout`: it covers what the limit of an attempt covers, but a request cannot change it without a
-        // connection pool of its own.
+        // No `read_timeout`: it covers what the limit of an attempt covers, but a request cannot
+        // change it without a connection pool of its own.
         .operation_attempt_timeout(settings.attempt_timeout)
         .operation_timeout(settings.total_timeout)
         .build()
@@ -101,8 +104,8 @@ fn tls_context() -> Result<TlsContext, S3Error> {
     Ok(context.expect("a trust store is all it takes"))
 }
 
-/// Reads the certificates of a file and tries each of them. One that cannot be used is logged and skipped, as for registries; the
-/// SDK would panic at it, at the first request only.
+/// Reads the certificates of a file and tries each of them. One that cannot be used is logged and
+/// skipped, as for registries; the SDK would panic at it, at the first request only.
 fn certificates(path: &Path) -> Result<Vec<u8>, S3Error> {
     let bytes = std::fs::read(path).map_err(|error| {
         let what = format!("cannot read the CA certificates in {}", path.display());
@@ -111,8 +114,13 @@ fn certificates(path: &Path) -> Result<Vec<u8>, S3Error> {
     })?;
     let mut usable = Vec::new();
     for (pem, number) in pem_certificates(&bytes).iter().zip(1_usize..) {
-        let parsed = CertificateDer::from_pem_slice(pem.as_bytes()).map_err(|error| error.to_string());
-        let added = parsed.and_then(|found| RootCertStore::empty().add(found).map_err(|error| error.to_string()));
+        let parsed =
+            CertificateDer::from_pem_slice(pem.as_bytes()).map_err(|error| error.to_string());
+        let added = parsed.and_then(|found| {
+            RootCertStore::empty()
+                .add(found)
+                .map_err(|error| error.to_string())
+        });
         match added {
             Ok(()) => usable.extend_from_slice(pem.as_bytes()),
             Err(error) => {
@@ -140,13 +148,18 @@ mod tests {
 
     #[test]
     fn certificates_of_a_bad_file_fail() {
-        let error = certificates("/nonexistent".as_ref()).unwrap_err().to_string();
+        let error = certificates("/nonexistent".as_ref())
+            .unwrap_err()
+            .to_string();
         assert_eq!(error, "cannot read the CA certificates in /nonexistent");
         let cut = "-----BEGIN CERTIFICATE-----\nAAAA\n";
         let hollow = format!("{cut}-----END CERTIFICATE-----\n");
         for bad in ["no certificate\n", cut, &hollow] {
             let error = checked(bad.as_bytes()).unwrap_err().to_string();
-            assert!(error.ends_with("ca.pem holds no usable certificate"), "{error}");
+            assert!(
+                error.ends_with("ca.pem holds no usable certificate"),
+                "{error}"
+            );
         }
     }
 
@@ -155,7 +168,11 @@ mod tests {
         let registry = testkit::Registry::builder().tls().start().await;
         let good = registry.ca_pem();
         let hollow = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
-        for pem in [format!("{hollow}{good}"), format!("{good}{hollow}"), good.to_owned()] {
+        for pem in [
+            format!("{hollow}{good}"),
+            format!("{good}{hollow}"),
+            good.to_owned(),
+        ] {
             assert_eq!(checked(pem.as_bytes()).unwrap(), good.as_bytes());
         }
     }

@@ -2,15 +2,17 @@ use std::{env, time::Duration};
 
 use crate::s3::{ProxyOfUrl, S3Error};
 
-/// Settings of the connection to S3. Unset ones come from the environment and the profile, as in every AWS tool:
-/// credentials, `AWS_REGION`, `AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL`, `AWS_CA_BUNDLE`.
+/// Settings of the connection to S3. Unset ones come from the environment and the profile, as in
+/// every AWS tool: credentials, `AWS_REGION`, `AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL`,
+/// `AWS_CA_BUNDLE`.
 #[derive(Debug, Clone)]
 pub struct S3Settings {
     /// URL of an S3-compatible server, for S3 alone. Default: that of the environment, or AWS.
     pub endpoint: Option<String>,
     /// Region. Default: that of the environment or profile, else `us-east-1` for a custom endpoint.
     pub region: Option<String>,
-    /// Puts the bucket into the path (`https://endpoint/bucket/key`) instead of the host name. Default: false.
+    /// Puts the bucket into the path (`https://endpoint/bucket/key`) instead of the host name.
+    /// Default: false.
     pub path_style: bool,
     /// Chooser of the proxy of each request. Default: none, so that all servers are asked directly.
     pub proxy_of: Option<ProxyOfUrl>,
@@ -18,14 +20,16 @@ pub struct S3Settings {
     pub attempts: u32,
     /// Time-out of one connection set-up. Default: 5 s.
     pub connect_timeout: Duration,
-    /// Time-out of one attempt, from sending the request with its body to the head of the answer. Default: 30 s. The put of
-    /// an immutable object has one second more for each 625,000 bytes.
+    /// Time-out of one attempt, from sending the request with its body to the head of the answer.
+    /// Default: 30 s. The put of an immutable object has one second more for each 625,000 bytes.
     pub attempt_timeout: Duration,
-    /// Time-out of a request with all its attempts and the waits between, to the head of the answer. Default: 60 s. The put
-    /// of an immutable object has two seconds more for each 625,000 bytes. That of a mutable document has no more, because
-    /// the protocol of collection lets a commit take 60 s.
+    /// Time-out of a request with all its attempts and the waits between, to the head of the
+    /// answer. Default: 60 s. The put of an immutable object has two seconds more for each 625,000
+    /// bytes. That of a mutable document has no more, because the protocol of collection lets a
+    /// commit take 60 s.
     pub total_timeout: Duration,
-    /// Longest time without progress of a body that is being read, or sent from a file. Default: 20 s.
+    /// Longest time without progress of a body that is being read, or sent from a file. Default: 20
+    /// s.
     pub stall_timeout: Duration,
 }
 
@@ -39,9 +43,11 @@ impl Default for S3Settings {
             // The waits double from at most one second, so about 7 s of trouble are survived.
             attempts: 4,
             connect_timeout: Duration::from_secs(5),
-            // A loaded server may take seconds to store a small object. The time for the bytes of a large one is added.
+            // A loaded server may take seconds to store a small object. The time for the bytes of a
+            // large one is added.
             attempt_timeout: Duration::from_secs(30),
-            // Below the shortest sensible interval of polls, so that a poll ends before the next is due.
+            // Below the shortest sensible interval of polls, so that a poll ends before the next is
+            // due.
             total_timeout: Duration::from_secs(60),
             // The default of the SDK, far above the pauses of a loaded server.
             stall_timeout: Duration::from_secs(20),
@@ -50,7 +56,8 @@ impl Default for S3Settings {
 }
 
 impl S3Settings {
-    /// Returns the settings for the server that the environment names. One that is not AWS seldom has a host name for each bucket.
+    /// Returns the settings for the server that the environment names. One that is not AWS seldom
+    /// has a host name for each bucket.
     pub fn of_environment() -> Self {
         Self {
             path_style: endpoint().is_some(),
@@ -58,8 +65,8 @@ impl S3Settings {
         }
     }
 
-    /// Checks the form of the endpoint. Credentials in it are refused and not repeated, because a URL is printed in logs and
-    /// errors.
+    /// Checks the form of the endpoint. Credentials in it are refused and not repeated, because a
+    /// URL is printed in logs and errors.
     pub(crate) fn check_endpoint(&self) -> Result<(), S3Error> {
         let Some(endpoint) = &self.endpoint else {
             return Ok(());
@@ -71,7 +78,11 @@ impl S3Settings {
         let visible = host.bytes().all(|byte| byte.is_ascii_graphic());
         let shown = if host.contains('@') {
             "(a URL with credentials)"
-        } else if host.is_empty() || host.starts_with(['/', ':']) || !visible || host.contains(['?', '#']) {
+        } else if host.is_empty()
+            || host.starts_with(['/', ':'])
+            || !visible
+            || host.contains(['?', '#'])
+        {
             endpoint
         } else {
             return Ok(());
@@ -81,8 +92,8 @@ impl S3Settings {
     }
 }
 
-/// Returns the URL of another server than AWS, if the environment names one (AWS SDKs and Tools Reference Guide, "Service-specific
-/// endpoints").
+/// Returns the URL of another server than AWS, if the environment names one (AWS SDKs and Tools
+/// Reference Guide, "Service-specific endpoints").
 pub(crate) fn endpoint() -> Option<String> {
     variable("AWS_ENDPOINT_URL_S3").or_else(|| variable("AWS_ENDPOINT_URL"))
 }
@@ -106,7 +117,11 @@ mod tests {
             };
             settings.check_endpoint()
         };
-        for endpoint in ["http://127.0.0.1:9000", "https://s3.example.com/", "http://[::1]:9000"] {
+        for endpoint in [
+            "http://127.0.0.1:9000",
+            "https://s3.example.com/",
+            "http://[::1]:9000",
+        ] {
             check(endpoint).unwrap();
         }
         for endpoint in [

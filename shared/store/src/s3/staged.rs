@@ -1,5 +1,5 @@
-//! Objects that are written piece by piece. They are kept in memory while they are small, then in an unnamed file, and sent
-//! when their key is known.
+//! Objects that are written piece by piece. They are kept in memory while they are small, then in
+//! an unnamed file, and sent when their key is known.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -15,12 +15,16 @@ use model::{Key, Sha256};
 use tempfile::{SpooledData, SpooledTempFile};
 use tokio::task::spawn_blocking;
 
-use crate::{Condition, Operation, Staged, StoreError, Version, file_chunks, integrity::hash, s3::S3Store};
+use crate::{
+    Condition, Operation, Staged, StoreError, Version, file_chunks, integrity::hash, s3::S3Store,
+};
 
-/// Number of bytes of an object that are kept in memory before they go to the file. Small catalogs touch no disk.
+/// Number of bytes of an object that are kept in memory before they go to the file. Small catalogs
+/// touch no disk.
 const MEMORY: usize = 1 << 20;
 
-/// Object that is being written, in memory or in a file without a name, which goes with its handle, also after a crash.
+/// Object that is being written, in memory or in a file without a name, which goes with its handle,
+/// also after a crash.
 pub(crate) struct StagedObject {
     store: S3Store,
     size: u64,
@@ -49,7 +53,10 @@ fn failed(error: io::Error) -> StoreError {
 
 #[async_trait]
 impl Staged for StagedObject {
-    #[expect(clippy::disallowed_methods, reason = "only bytes are moved, and nothing is parsed")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "only bytes are moved, and nothing is parsed"
+    )]
     async fn write(&mut self, bytes: Bytes) -> Result<(), StoreError> {
         let mut spool = self.take()?;
         self.size += bytes.len() as u64;
@@ -59,7 +66,11 @@ impl Staged for StagedObject {
         Ok(())
     }
 
-    async fn commit(mut self: Box<Self>, key: &Key, condition: Condition) -> Result<Version, StoreError> {
+    async fn commit(
+        mut self: Box<Self>,
+        key: &Key,
+        condition: Condition,
+    ) -> Result<Version, StoreError> {
         let source = match self.take()?.into_inner() {
             SpooledData::InMemory(bytes) => Source::Memory(bytes.into_inner().into()),
             SpooledData::OnDisk(file) => Source::File {
@@ -86,13 +97,16 @@ impl Source {
         }
     }
 
-    /// Returns the sha256 that the bytes must have. The name of an immutable object is that hash. It is not computed again: the
-    /// server compares it with what it receives, so other bytes cannot get under the name.
+    /// Returns the sha256 that the bytes must have. The name of an immutable object is that hash.
+    /// It is not computed again: the server compares it with what it receives, so other bytes
+    /// cannot get under the name.
     pub(crate) async fn sha256(&self, key: &Key) -> io::Result<Sha256> {
         match (key, self) {
             (Key::Object(_, sha256), _) => Ok(*sha256),
             (_, Self::Memory(bytes)) => Ok(Sha256::of(bytes)),
-            (_, Self::File { file, size }) => hash(file_chunks(Arc::clone(file), 0..*size).boxed()).await,
+            (_, Self::File { file, size }) => {
+                hash(file_chunks(Arc::clone(file), 0..*size).boxed()).await
+            }
         }
     }
 

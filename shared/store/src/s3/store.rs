@@ -36,8 +36,8 @@ pub fn client(config: &SdkConfig, settings: &S3Settings) -> Client {
     let mut builder = config::Builder::from(config)
         .force_path_style(settings.path_style)
         .retry_classifier(TooManyWrites)
-        // Every write of the store names its sha256. By default the SDK computes a CRC32 and sends it in a trailer, which some
-        // servers refuse.
+        // Every write of the store names its sha256. By default the SDK computes a CRC32 and sends
+        // it in a trailer, which some servers refuse.
         .request_checksum_calculation(RequestChecksumCalculation::WhenRequired);
     if let Some(endpoint) = &settings.endpoint {
         builder = builder.endpoint_url(endpoint);
@@ -62,7 +62,9 @@ impl S3Store {
 
 impl fmt::Debug for S3Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("S3Store").field(&self.bucket.place.to_string()).finish()
+        f.debug_tuple("S3Store")
+            .field(&self.bucket.place.to_string())
+            .finish()
     }
 }
 
@@ -71,12 +73,20 @@ impl Store for S3Store {
     async fn stat(&self, key: &Key) -> Result<Stat, StoreError> {
         let exchange = Exchange::default();
         let object = self.look_at(key, &exchange).await?;
-        // Collection waits by this clock. Our own would let it delete too early where ours is ahead.
-        let date = exchange.date().ok_or_else(|| lacking(Operation::Get, key, "Date"))?;
+        // Collection waits by this clock. Our own would let it delete too early where ours is
+        // ahead.
+        let date = exchange
+            .date()
+            .ok_or_else(|| lacking(Operation::Get, key, "Date"))?;
         Ok(Stat { date, object })
     }
 
-    async fn put(&self, key: &Key, bytes: Bytes, condition: Condition) -> Result<Version, StoreError> {
+    async fn put(
+        &self,
+        key: &Key,
+        bytes: Bytes,
+        condition: Condition,
+    ) -> Result<Version, StoreError> {
         self.write(key, &Source::Memory(bytes), &condition).await
     }
 
@@ -84,14 +94,21 @@ impl Store for S3Store {
         Ok(Box::new(StagedObject::new(self.clone())))
     }
 
-    /// Does nothing: S3 answers a write when it is stored in several places (Amazon S3 User Guide, "Data protection").
+    /// Does nothing: S3 answers a write when it is stored in several places (Amazon S3 User Guide,
+    /// "Data protection").
     async fn flush(&self) -> Result<(), StoreError> {
         Ok(())
     }
 
     async fn delete(&self, key: &Key) -> Result<(), StoreError> {
-        let request = self.bucket.client.delete_object().bucket(&self.bucket.place.bucket);
-        let request = request.key(self.bucket.place.name(&key.to_string())).customize();
+        let request = self
+            .bucket
+            .client
+            .delete_object()
+            .bucket(&self.bucket.place.bucket);
+        let request = request
+            .key(self.bucket.place.name(&key.to_string()))
+            .customize();
         // A repeated delete could come after the object was written again.
         let once = config::Config::builder().retry_config(RetryConfig::disabled());
         match request.config_override(once).send().await {
@@ -103,27 +120,43 @@ impl Store for S3Store {
 
     /// Lists page by page. S3 puts at most 1,000 objects on one.
     fn list(&self, prefix: &str) -> BoxStream<'static, Result<Listed, StoreError>> {
-        let request = self.bucket.client.list_objects_v2().bucket(&self.bucket.place.bucket);
-        let pages = request.prefix(self.bucket.place.name(prefix)).into_paginator().send();
+        let request = self
+            .bucket
+            .client
+            .list_objects_v2()
+            .bucket(&self.bucket.place.bucket);
+        let pages = request
+            .prefix(self.bucket.place.name(prefix))
+            .into_paginator()
+            .send();
         stream::try_unfold((self.clone(), Some(pages)), async |(store, pages)| {
-            let Some(mut pages) = pages else { return Ok(None) };
+            let Some(mut pages) = pages else {
+                return Ok(None);
+            };
             let Some(page) = pages.next().await else {
                 return Ok(None);
             };
-            let page = page.map_err(|error| fault::failed(Operation::List, &store.bucket.place, error))?;
-            let more =
-                is_cut(&page).map_err(|error| StoreError::failed(Operation::List, &store.bucket.place, error))?;
+            let page =
+                page.map_err(|error| fault::failed(Operation::List, &store.bucket.place, error))?;
+            let more = is_cut(&page)
+                .map_err(|error| StoreError::failed(Operation::List, &store.bucket.place, error))?;
             let objects = page.contents().iter();
-            let found: Vec<_> = objects.filter_map(|object| listed(&store, object)).collect();
-            Ok(Some((stream::iter(found).map(Ok), (store, more.then_some(pages)))))
+            let found: Vec<_> = objects
+                .filter_map(|object| listed(&store, object))
+                .collect();
+            Ok(Some((
+                stream::iter(found).map(Ok),
+                (store, more.then_some(pages)),
+            )))
         })
         .try_flatten()
         .boxed()
     }
 }
 
-/// Returns true if another page follows. A cut page without a token is an error: a listing that ends early would hide pointers from
-/// collection, which would then delete the objects of those catalogs.
+/// Returns true if another page follows. A cut page without a token is an error: a listing that
+/// ends early would hide pointers from collection, which would then delete the objects of those
+/// catalogs.
 fn is_cut(page: &ListObjectsV2Output) -> Result<bool, &'static str> {
     let is_cut = page.is_truncated() == Some(true);
     if is_cut && page.next_continuation_token().is_none_or(str::is_empty) {
@@ -148,7 +181,11 @@ mod tests {
     fn cut_page_without_token_is_an_error() {
         let page = |cut, token: Option<&str>| {
             let page = ListObjectsV2Output::builder().is_truncated(cut);
-            is_cut(&page.set_next_continuation_token(token.map(str::to_owned)).build())
+            is_cut(
+                &page
+                    .set_next_continuation_token(token.map(str::to_owned))
+                    .build(),
+            )
         };
         assert!(matches!(page(false, None), Ok(false)));
         assert!(matches!(page(true, Some("t")), Ok(true)));

@@ -14,18 +14,19 @@ use crate::s3::read::lacking;
 use crate::s3::staged::Source;
 use crate::s3::{S3Settings, S3Store};
 
-/// Maximum number of attempts of a write that meets another one (409). A writer that keeps losing has to look at what the
-/// others wrote.
+/// Maximum number of attempts of a write that meets another one (409). A writer that keeps losing
+/// has to look at what the others wrote.
 const RACES: u32 = 4;
 
 /// Longest wait after the first race. It doubles with every further one.
 const RACE_WAIT: Duration = Duration::from_millis(100);
 
-/// Maximum size of an object in bytes: that of one PutObject (Amazon S3 User Guide, "Uploading objects").
+/// Maximum size of an object in bytes: that of one PutObject (Amazon S3 User Guide, "Uploading
+/// objects").
 const OBJECT_MAX: u64 = 5 << 30;
 
-/// Throughput below which a put of an immutable object is given up, in bytes per second. That is 5 Mbit/s. 200 MB may take
-/// five minutes, a small part of the hour that a publication has.
+/// Throughput below which a put of an immutable object is given up, in bytes per second. That is 5
+/// Mbit/s. 200 MB may take five minutes, a small part of the hour that a publication has.
 const MIN_THROUGHPUT: u64 = 625_000;
 
 /// Object that is to be written.
@@ -39,16 +40,22 @@ impl<'a> NewObject<'a> {
     async fn new(key: &'a Key, source: &'a Source) -> Result<Self, StoreError> {
         let size = source.size();
         if size > OBJECT_MAX {
-            let what = format!("the object has {size} bytes, and S3 takes at most {OBJECT_MAX} (5 GiB) in one request");
+            let what = format!(
+                "the object has {size} bytes, and S3 takes at most {OBJECT_MAX} (5 GiB) in one request"
+            );
             return Err(StoreError::failed(Operation::Put, key, what));
         }
         let sha256 = source.sha256(key).await;
         let sha256 = sha256.map_err(|error| StoreError::failed(Operation::Put, key, error))?;
-        Ok(Self { key, source, sha256 })
+        Ok(Self {
+            key,
+            source,
+            sha256,
+        })
     }
 
-    /// Returns the time limits of its put. The commit of a pointer keeps the limits of the settings: a later one could land after
-    /// collection has counted on its absence.
+    /// Returns the time limits of its put. The commit of a pointer keeps the limits of the
+    /// settings: a later one could land after collection has counted on its absence.
     fn timeouts(&self, settings: &S3Settings) -> TimeoutConfig {
         match self.key {
             Key::Object(..) => settings.put_timeouts(self.source.size()),
@@ -58,8 +65,8 @@ impl<'a> NewObject<'a> {
 }
 
 impl S3Settings {
-    /// Returns the time limits of a put of this many bytes. A body in memory is handed to the connection at once, so the limit on
-    /// stalls does not see it.
+    /// Returns the time limits of a put of this many bytes. A body in memory is handed to the
+    /// connection at once, so the limit on stalls does not see it.
     pub fn put_timeouts(&self, bytes: u64) -> TimeoutConfig {
         let sending = Duration::from_secs(bytes / MIN_THROUGHPUT);
         TimeoutConfig::builder()
@@ -71,7 +78,12 @@ impl S3Settings {
 }
 
 impl S3Store {
-    pub(crate) async fn write(&self, key: &Key, source: &Source, condition: &Condition) -> Result<Version, StoreError> {
+    pub(crate) async fn write(
+        &self,
+        key: &Key,
+        source: &Source,
+        condition: &Condition,
+    ) -> Result<Version, StoreError> {
         let object = NewObject::new(key, source).await?;
         if *condition != Condition::Always {
             self.check_writes().await?;
@@ -79,11 +91,17 @@ impl S3Store {
         let mut lost_answer = false;
         for race in 0..RACES {
             let exchange = Exchange::signing(object.sha256);
-            let limits = config::Config::builder().timeout_config(object.timeouts(&self.bucket.settings));
-            let request = self.put_request(&object, condition).customize().config_override(limits);
+            let limits =
+                config::Config::builder().timeout_config(object.timeouts(&self.bucket.settings));
+            let request = self
+                .put_request(&object, condition)
+                .customize()
+                .config_override(limits);
             let error = match request.interceptor(exchange.clone()).send().await {
                 Ok(written) => {
-                    let tag = written.e_tag.ok_or_else(|| lacking(Operation::Put, key, "ETag"))?;
+                    let tag = written
+                        .e_tag
+                        .ok_or_else(|| lacking(Operation::Put, key, "ETag"))?;
                     return Ok(Version(tag));
                 }
                 Err(error) => error,
@@ -93,7 +111,8 @@ impl S3Store {
             match (fault::meaning(&error), condition) {
                 // The condition did not hold.
                 (Meaning::Refused, Condition::CreateOnly)
-                | (Meaning::Refused | Meaning::Missing, Condition::Replace(_)) => match lost_answer {
+                | (Meaning::Refused | Meaning::Missing, Condition::Replace(_)) => match lost_answer
+                {
                     true => return self.find_own(&object).await,
                     false => break,
                 },
@@ -106,12 +125,13 @@ impl S3Store {
         Err(StoreError::conflict(key))
     }
 
-    /// Returns the version of the object if its bytes are those that were to be written. A lost attempt wrote them, or
-    /// another writer wrote the same.
+    /// Returns the version of the object if its bytes are those that were to be written. A lost
+    /// attempt wrote them, or another writer wrote the same.
     ///
-    /// The caller cannot tell these two apart, and need not: no state of a document comes back, because each has a serial or a
-    /// counter that every write raises. So equal bytes mean that the swap which both wanted has happened, from the state that
-    /// both had read. The last step of collection to `deleting`, done by two collectors, is one step.
+    /// The caller cannot tell these two apart, and need not: no state of a document comes back,
+    /// because each has a serial or a counter that every write raises. So equal bytes mean that the
+    /// swap which both wanted has happened, from the state that both had read. The last step of
+    /// collection to `deleting`, done by two collectors, is one step.
     async fn find_own(&self, object: &NewObject<'_>) -> Result<Version, StoreError> {
         let Object { info, body } = match self.open(object.key, None).await {
             Err(error) if error.is_not_found() => return Err(StoreError::conflict(object.key)),
@@ -124,20 +144,29 @@ impl S3Store {
     }
 
     fn put_request(&self, object: &NewObject<'_>, condition: &Condition) -> PutObjectFluentBuilder {
-        let NewObject { key, source, sha256 } = object;
+        let NewObject {
+            key,
+            source,
+            sha256,
+        } = object;
         let (none_match, matches) = match condition {
             Condition::Always => (None, None),
             Condition::CreateOnly => (Some("*".to_owned()), None),
             Condition::Replace(version) => (None, Some(version.0.clone())),
         };
-        let request = self.bucket.client.put_object().bucket(&self.bucket.place.bucket);
+        let request = self
+            .bucket
+            .client
+            .put_object()
+            .bucket(&self.bucket.place.bucket);
         let request = request.key(self.bucket.place.name(&key.to_string()));
         let request = request.body(ByteStream::new(source.body()));
         let request = request.content_length(source.size() as i64);
         // A server without checksums ignores this field as any other that it does not know.
         let request = request.checksum_sha256(base64::encode(sha256.as_bytes()));
         let request = request.content_type(key.content_type());
-        let request = request.set_content_encoding(key.encoding().content_encoding().map(Into::into));
+        let request =
+            request.set_content_encoding(key.encoding().content_encoding().map(Into::into));
         let request = request.cache_control(key.cache_policy().cache_control());
         request.set_if_none_match(none_match).set_if_match(matches)
     }
@@ -160,7 +189,10 @@ mod tests {
 
     #[tokio::test]
     async fn new_object_of_more_than_5_gib_fails() {
-        NewObject::new(&OBJECT, &sized(5 << 30)).await.map(drop).unwrap();
+        NewObject::new(&OBJECT, &sized(5 << 30))
+            .await
+            .map(drop)
+            .unwrap();
         let error = NewObject::new(&OBJECT, &sized((5 << 30) + 1))
             .await
             .map(drop)
@@ -176,13 +208,25 @@ mod tests {
     async fn timeouts_grow_with_an_immutable_object_only() {
         let settings = S3Settings::default();
         let source = sized(625_000_000);
-        let limits = NewObject::new(&OBJECT, &source).await.unwrap().timeouts(&settings);
-        assert_eq!(limits.operation_attempt_timeout(), Some(Duration::from_secs(1_030)));
+        let limits = NewObject::new(&OBJECT, &source)
+            .await
+            .unwrap()
+            .timeouts(&settings);
+        assert_eq!(
+            limits.operation_attempt_timeout(),
+            Some(Duration::from_secs(1_030))
+        );
         assert_eq!(limits.operation_timeout(), Some(Duration::from_secs(2_060)));
 
         let source = Source::Memory(vec![0; 1_250_000].into());
-        let limits = NewObject::new(&Key::Gc, &source).await.unwrap().timeouts(&settings);
-        assert_eq!(limits.operation_attempt_timeout(), Some(Duration::from_secs(30)));
+        let limits = NewObject::new(&Key::Gc, &source)
+            .await
+            .unwrap()
+            .timeouts(&settings);
+        assert_eq!(
+            limits.operation_attempt_timeout(),
+            Some(Duration::from_secs(30))
+        );
         assert_eq!(limits.operation_timeout(), Some(Duration::from_secs(60)));
     }
 }

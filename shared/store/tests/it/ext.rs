@@ -1,5 +1,5 @@
-//! Operations that every store has in the same way: reads of whole objects, of documents, and of objects that are damaged, missing or
-//! larger than recorded.
+//! Operations that every store has in the same way: reads of whole objects, of documents, and of
+//! objects that are damaged, missing or larger than recorded.
 
 use catalog_mirror_store::{ObjectState, ReadError, StoreExt as _, check_object, read_object};
 use model::{Catalogs, DocumentError, Key, Kind, ObjectDigest};
@@ -20,10 +20,16 @@ async fn read_all_at_the_limit_succeeds_and_above_fails() {
 async fn read_document_of_broken_bytes_names_key_and_cause() {
     let store = MemoryStore::new();
     put(&store, &Key::Catalogs, "{").await;
-    let error = store.read_document::<Catalogs>(&Key::Catalogs).await.unwrap_err();
+    let error = store
+        .read_document::<Catalogs>(&Key::Catalogs)
+        .await
+        .unwrap_err();
     assert_eq!(error.to_string(), "catalogs.json cannot be used");
     let source = std::error::Error::source(&error).and_then(|source| source.downcast_ref());
-    assert!(matches!(source, Some(DocumentError::Malformed { .. })), "{error:?}");
+    assert!(
+        matches!(source, Some(DocumentError::Malformed { .. })),
+        "{error:?}"
+    );
 }
 
 #[tokio::test]
@@ -41,7 +47,9 @@ async fn object_that_is_damaged_missing_or_larger_is_told_apart() {
         size: 3,
         ..object.digest
     };
-    let error = read_object(&store, &digest.with_kind(Kind::Package)).await.unwrap_err();
+    let error = read_object(&store, &digest.with_kind(Kind::Package))
+        .await
+        .unwrap_err();
     assert!(error.is_damage() && !error.is_not_found(), "{error}");
 
     store.corrupt(&object.key(), "other bytes!");

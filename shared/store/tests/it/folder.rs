@@ -2,7 +2,9 @@
 
 use std::{error::Error as _, fs, io, os::unix::fs::symlink, path::Path, time::Duration};
 
-use catalog_mirror_store::{Condition, FolderStore, Get, ReadStore as _, Store as _, StoreError, StoreExt as _};
+use catalog_mirror_store::{
+    Condition, FolderStore, Get, ReadStore as _, Store as _, StoreError, StoreExt as _,
+};
 use futures_util::{TryStreamExt as _, future::try_join_all};
 use model::{Key, Kind, Sha256};
 use storekit::conformance::{current, object, put};
@@ -16,7 +18,10 @@ fn folder() -> (TempDir, FolderStore) {
 
 /// Returns the kind of the error of the file system.
 fn kind(error: &StoreError) -> Option<io::ErrorKind> {
-    error.source()?.downcast_ref::<io::Error>().map(io::Error::kind)
+    error
+        .source()?
+        .downcast_ref::<io::Error>()
+        .map(io::Error::kind)
 }
 
 fn entries(folder: &Path) -> Vec<String> {
@@ -43,11 +48,16 @@ async fn put_key_is_the_path_of_the_file() {
 async fn put_and_drop_leave_no_temporary_files() {
     let (folder, store) = folder();
     put(&store, &object(b"x"), "x").await;
-    let put = store.put(&object(b"x"), "y".into(), Condition::CreateOnly).await;
+    let put = store
+        .put(&object(b"x"), "y".into(), Condition::CreateOnly)
+        .await;
     put.unwrap_err();
     let mut staged = store.stage().await.unwrap();
     staged.write(vec![0; 1 << 20].into()).await.unwrap();
-    staged.commit(&object(b"x"), Condition::CreateOnly).await.unwrap_err();
+    staged
+        .commit(&object(b"x"), Condition::CreateOnly)
+        .await
+        .unwrap_err();
     drop(store.stage().await.unwrap());
     assert!(entries(&folder.path().join(".tmp")).is_empty());
 }
@@ -70,7 +80,10 @@ async fn delete_removes_emptied_folders() {
 async fn put_beside_delete_in_one_folder_succeeds() {
     let (_folder, store) = folder();
     let tasks = (0..4_u8).map(|task| {
-        let (store, key) = (store.clone(), Key::Object(Kind::Snapshot, Sha256::of(&[task])));
+        let (store, key) = (
+            store.clone(),
+            Key::Object(Kind::Snapshot, Sha256::of(&[task])),
+        );
         tokio::spawn(async move {
             for _ in 0..100 {
                 put(&store, &key, "x").await;
@@ -90,7 +103,12 @@ async fn list_omits_files_that_are_not_keys() {
     fs::create_dir_all(folder.path().join("catalogs/b/current.json")).unwrap();
     symlink("../a", folder.path().join("catalogs/c")).unwrap();
     symlink("current.json", folder.path().join("catalogs/a/status.json")).unwrap();
-    let listed: Vec<_> = store.list("").map_ok(|listed| listed.key).try_collect().await.unwrap();
+    let listed: Vec<_> = store
+        .list("")
+        .map_ok(|listed| listed.key)
+        .try_collect()
+        .await
+        .unwrap();
     assert_eq!(listed, [current()]);
 }
 
@@ -102,19 +120,29 @@ async fn link_or_folder_at_a_key_is_not_an_object() {
     fs::create_dir_all(folder.path().join(object(b"x").to_string())).unwrap();
     fs::create_dir(folder.path().join("catalogs")).unwrap();
     symlink(outside.path(), folder.path().join("catalogs/a")).unwrap();
-    symlink(outside.path().join("current.json"), folder.path().join("catalogs.json")).unwrap();
+    symlink(
+        outside.path().join("current.json"),
+        folder.path().join("catalogs.json"),
+    )
+    .unwrap();
     for key in [&current(), &Key::Catalogs, &object(b"x")] {
         let error = store.head(key).await.unwrap_err();
         assert!(matches!(error, StoreError::Failed { .. }), "{error:?}");
         assert!(store.get(key, Get::default()).await.is_err(), "{key}");
     }
     for error in [
-        store.put(&current(), "x".into(), Condition::Always).await.unwrap_err(),
+        store
+            .put(&current(), "x".into(), Condition::Always)
+            .await
+            .unwrap_err(),
         store.delete(&current()).await.unwrap_err(),
     ] {
         assert!(matches!(error, StoreError::Failed { .. }), "{error:?}");
     }
-    assert_eq!(fs::read(outside.path().join("current.json")).unwrap(), b"secret");
+    assert_eq!(
+        fs::read(outside.path().join("current.json")).unwrap(),
+        b"secret"
+    );
 }
 
 #[tokio::test]
@@ -133,7 +161,11 @@ async fn write_to_read_only_store_fails() {
         store.delete(&object(b"x")).await.unwrap_err(),
         store.stat(&Key::Catalogs).await.unwrap_err(),
     ] {
-        assert_eq!(kind(&error), Some(io::ErrorKind::ReadOnlyFilesystem), "{error:?}");
+        assert_eq!(
+            kind(&error),
+            Some(io::ErrorKind::ReadOnlyFilesystem),
+            "{error:?}"
+        );
     }
     assert_eq!(entries(folder.path()), ["catalogs.json"]);
 }
@@ -144,7 +176,10 @@ fn open_read_only_of_missing_folder_fails() {
     let path = folder.path().join("nowhere");
     let error = FolderStore::open_read_only(&path).unwrap_err();
     assert_eq!(error.to_string(), format!("cannot open {}", path.display()));
-    assert_eq!(error.source().unwrap().to_string(), "there is no such folder");
+    assert_eq!(
+        error.source().unwrap().to_string(),
+        "there is no such folder"
+    );
     assert!(!path.exists());
 }
 
@@ -152,9 +187,15 @@ fn open_read_only_of_missing_folder_fails() {
 async fn put_over_a_file_in_the_way_fails_with_its_cause() {
     let (folder, store) = folder();
     fs::write(folder.path().join("packages"), "x").unwrap();
-    let put = store.put(&object(b"x"), "x".into(), Condition::Always).await;
+    let put = store
+        .put(&object(b"x"), "x".into(), Condition::Always)
+        .await;
     let error = put.unwrap_err();
-    assert_eq!(kind(&error), Some(io::ErrorKind::NotADirectory), "{error:?}");
+    assert_eq!(
+        kind(&error),
+        Some(io::ErrorKind::NotADirectory),
+        "{error:?}"
+    );
     assert!(FolderStore::open(folder.path().join("packages")).is_err());
 }
 

@@ -1,4 +1,5 @@
-//! Compare-and-swap between processes: this binary starts itself as writers that count, and kills some of them.
+//! Compare-and-swap between processes: this binary starts itself as writers that count, and kills
+//! some of them.
 
 use std::env;
 use std::io::{BufRead as _, BufReader};
@@ -100,6 +101,8 @@ fn acknowledged(writer: &mut Child) -> u32 {
 }
 
 fn read(folder: &Path) -> u32 {
-    let text = std::fs::read_to_string(folder.join(COUNTER.to_string())).expect("the counter is there");
-    text.parse().unwrap_or_else(|_| panic!("a whole counter, not {text:?}"))
+    let text =
+        std::fs::read_to_string(folder.join(COUNTER.to_string())).expect("the counter is there");
+    text.parse()
+        .unwrap_or_else(|_| panic!("a whole counter, not {text:?}"))
 }

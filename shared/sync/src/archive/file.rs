@@ -19,8 +19,8 @@ const BUFFER_BYTES: usize = 1 << 20;
 const HASH_DIGITS: usize = 12;
 
 impl Manifest {
-    /// Returns a name for the archive: the catalog, the day of the export in UTC, and the first digits of the content hash. So it is not
-    /// mixed up with that of last month.
+    /// Returns a name for the archive: the catalog, the day of the export in UTC, and the first
+    /// digits of the content hash. So it is not mixed up with that of last month.
     pub fn file_name(&self) -> String {
         let name = match self.catalogs.as_slice() {
             [catalog] => catalog.name.as_str(),
@@ -31,13 +31,15 @@ impl Manifest {
         format!("{name}-{day}-{}.tar", self.state_digits())
     }
 
-    /// Returns the first digits of the content hash. Several catalogs have a hash of all their states.
+    /// Returns the first digits of the content hash. Several catalogs have a hash of all their
+    /// states.
     pub fn state_digits(&self) -> String {
         let hash = match self.catalogs.as_slice() {
             [catalog] => catalog.content_hash,
             catalogs => {
                 let states = catalogs.iter();
-                let states = states.map(|packed| format!("{} {}\n", packed.name, packed.content_hash));
+                let states =
+                    states.map(|packed| format!("{} {}\n", packed.name, packed.content_hash));
                 Sha256::of(states.collect::<String>().as_bytes())
             }
         };
@@ -46,7 +48,8 @@ impl Manifest {
 }
 
 impl Pack {
-    /// Writes one volume to a file, which gets its name when it is complete and on the medium. Blocks, as [`Self::write`].
+    /// Writes one volume to a file, which gets its name when it is complete and on the medium.
+    /// Blocks, as [`Self::write`].
     ///
     /// # Errors
     /// As [`Self::write`], and [`ArchiveError::File`].
@@ -66,10 +69,12 @@ impl Pack {
     }
 }
 
-/// Writes an archive of the whole catalogs into a folder, unless it has one of these states. Returns the name of the file.
+/// Writes an archive of the whole catalogs into a folder, unless it has one of these states.
+/// Returns the name of the file.
 ///
 /// # Errors
-/// As [`Pack::plan`] and [`Pack::write_file`], and [`ArchiveError::File`] for a folder that cannot be read.
+/// As [`Pack::plan`] and [`Pack::write_file`], and [`ArchiveError::File`] for a folder that cannot
+/// be read.
 #[expect(clippy::disallowed_methods, reason = "only the own store is read")]
 pub async fn archive_into(
     store: Arc<dyn Store>,
@@ -85,7 +90,11 @@ pub async fn archive_into(
     let end = format!("-{}.tar", pack.manifest().state_digits());
     let failed = |error| ArchiveError::File(folder.to_owned(), error);
     for entry in fs::read_dir(folder).map_err(failed)? {
-        let name = entry.map_err(failed)?.file_name().to_string_lossy().into_owned();
+        let name = entry
+            .map_err(failed)?
+            .file_name()
+            .to_string_lossy()
+            .into_owned();
         if name.ends_with(&end) {
             return Ok(name);
         }

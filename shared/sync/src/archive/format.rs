@@ -1,6 +1,7 @@
-//! Format of a volume: a tar file (POSIX.1-2017, `pax`, "ustar Interchange Format") of `manifest.json`, `volume.json` and the
-//! objects in the order of the manifest, at the paths that they have in a store. All headers have the same owner, mode and
-//! time, so that equal states make equal archives but for the time of the export.
+//! Format of a volume: a tar file (POSIX.1-2017, `pax`, "ustar Interchange Format") of
+//! `manifest.json`, `volume.json` and the objects in the order of the manifest, at the paths that
+//! they have in a store. All headers have the same owner, mode and time, so that equal states make
+//! equal archives but for the time of the export.
 
 use std::{io, path::PathBuf};
 
@@ -24,8 +25,8 @@ pub struct Manifest {
     pub volumes: u32,
     /// Catalogs of the archive, each in one state.
     pub catalogs: Vec<PackedCatalog>,
-    /// Content hashes of the states whose objects were left out, so that the receiving store must hold them already.
-    /// Empty if the archive is complete.
+    /// Content hashes of the states whose objects were left out, so that the receiving store must
+    /// hold them already. Empty if the archive is complete.
     #[serde(default)]
     pub since: Vec<Sha256>,
     /// Time of the export: RFC 3339, UTC, whole seconds. Missing in archives of older versions.
@@ -63,7 +64,10 @@ pub struct PackedObject {
 
 impl PackedCatalog {
     pub(super) fn new(name: &CatalogName, publication: impl Into<PublicationId>) -> Self {
-        let PublicationId { serial, content_hash } = publication.into();
+        let PublicationId {
+            serial,
+            content_hash,
+        } = publication.into();
         Self {
             name: name.clone(),
             serial,
@@ -103,7 +107,8 @@ impl Document for Volume {
 /// Returns the header of an entry.
 ///
 /// # Errors
-/// Fails for a path that does not fit: `catalogs/NAME/current.json` with a name of more than 146 characters.
+/// Fails for a path that does not fit: `catalogs/NAME/current.json` with a name of more than 146
+/// characters.
 pub(super) fn header(path: &str, size: u64) -> io::Result<Header> {
     let mut header = Header::new_ustar();
     header.set_path(path)?;
@@ -121,11 +126,12 @@ pub(super) const fn entry_size(size: u64) -> u64 {
     BLOCK + size.next_multiple_of(BLOCK)
 }
 
-/// An archive that cannot be written, or that is refused. A refused archive has not changed the store.
+/// An archive that cannot be written, or that is refused. A refused archive has not changed the
+/// store.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// The files are not a whole archive, or the store has not what was asked for. Holds the reason for people; no caller handles
-    /// one reason in another way.
+    /// The files are not a whole archive, or the store has not what was asked for. Holds the reason
+    /// for people; no caller handles one reason in another way.
     #[error("{0}")]
     Refused(String),
     /// A file that cannot be read.
@@ -176,7 +182,9 @@ impl ArchiveError {
 
     /// Reports an object of the store that is not what its key or the Snapshot says.
     pub(super) fn damaged(key: impl std::fmt::Display) -> Self {
-        Self::Refused(format!("{key} is missing or damaged; see `catalog-mirror verify`"))
+        Self::Refused(format!(
+            "{key} is missing or damaged; see `catalog-mirror verify`"
+        ))
     }
 
     /// Reports an object that no Snapshot of the archive names, or one with another size or hash.

@@ -4,7 +4,9 @@ use model::{CatalogName, Key, ManifestEntry};
 use store::Store;
 
 use super::{Archive, ArchiveError};
-use crate::{Copier, CopyProgress, SyncError, SyncOptions, SyncReport, copier::CopyState, plan::Planned};
+use crate::{
+    Copier, CopyProgress, SyncError, SyncOptions, SyncReport, copier::CopyState, plan::Planned,
+};
 
 /// Imports an archive into a store: checks everything, then writes everything, pointers last.
 pub struct Importer {
@@ -13,11 +15,12 @@ pub struct Importer {
 }
 
 impl Importer {
-    /// Creates an import of `archive` into `store`. `recheck` and `fetch_all` of the options are ignored: they follow from
-    /// the archive.
+    /// Creates an import of `archive` into `store`. `recheck` and `fetch_all` of the options are
+    /// ignored: they follow from the archive.
     pub fn new(archive: Arc<Archive>, store: Arc<dyn Store>, options: SyncOptions) -> Self {
         let options = SyncOptions {
-            // An object that the archive leaves out must be there and intact, because it cannot be fetched later.
+            // An object that the archive leaves out must be there and intact, because it cannot be
+            // fetched later.
             recheck: true,
             fetch_all: archive.is_whole(),
             ..options
@@ -36,10 +39,14 @@ impl Importer {
     /// Imports all catalogs of the archive.
     ///
     /// # Errors
-    /// [`SyncError`] before the first write, if one of the catalogs cannot be imported. Later errors are in the reports.
+    /// [`SyncError`] before the first write, if one of the catalogs cannot be imported. Later
+    /// errors are in the reports.
     pub async fn run(&self) -> Result<Vec<SyncReport>, SyncError> {
         let catalogs = &self.archive.manifest().catalogs;
-        let names: Vec<CatalogName> = catalogs.iter().map(|catalog| catalog.name.clone()).collect();
+        let names: Vec<CatalogName> = catalogs
+            .iter()
+            .map(|catalog| catalog.name.clone())
+            .collect();
         for name in &names {
             self.rehearse(name).await?;
         }
@@ -55,8 +62,11 @@ impl Importer {
         let mut state = CopyState::new(name, true);
         let missing = match self.copier.plan(name, &mut state).await.map_err(failed)? {
             Planned::Unchanged(_) => return Ok(()),
-            // A server may lag for some minutes. An archive that is behind was carried here for nothing, which is an error.
-            Planned::Behind { theirs, ours } => return Err(failed(SyncError::Rollback { theirs, ours })),
+            // A server may lag for some minutes. An archive that is behind was carried here for
+            // nothing, which is an error.
+            Planned::Behind { theirs, ours } => {
+                return Err(failed(SyncError::Rollback { theirs, ours }));
+            }
             Planned::Copy(plan) => plan.missing,
         };
         let fetches_all = self.copier.options.fetch_all;

@@ -1,5 +1,5 @@
-//! Copies that are carried on a medium: an archive describes itself, holds what the other side lacks, and is checked as a
-//! whole before anything is written.
+//! Copies that are carried on a medium: an archive describes itself, holds what the other side
+//! lacks, and is checked as a whole before anything is written.
 
 mod file;
 mod format;

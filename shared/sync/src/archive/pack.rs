@@ -5,7 +5,9 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 use futures_util::TryStreamExt;
-use model::{CatalogName, Current, Document, Hasher, Key, ObjectDigest, ObjectKey, Sha256, Snapshot};
+use model::{
+    CatalogName, Current, Document, Hasher, Key, ObjectDigest, ObjectKey, Sha256, Snapshot,
+};
 use render::HashingWriter;
 use store::{DOCUMENT_MAX, ReadError, Store, StoreExt, read_stored};
 use tokio::runtime::Handle;
@@ -17,9 +19,11 @@ use super::{ArchiveError, Manifest, PackedCatalog, PackedObject, Receipt};
 /// Options of an archive. The default packs all Shards into one volume.
 #[derive(Debug, Clone, Default)]
 pub struct PackOptions {
-    /// States that the receiving store has, and whose objects are left out. Default: none, the archive is complete.
+    /// States that the receiving store has, and whose objects are left out. Default: none, the
+    /// archive is complete.
     pub since: Receipt,
-    /// Packs `all.*`, the index and the image too. Default: false, the receiving side makes them from the Shards.
+    /// Packs `all.*`, the index and the image too. Default: false, the receiving side makes them
+    /// from the Shards.
     pub whole: bool,
     /// Maximum size of a volume, in bytes. Default: none, one volume.
     pub volume_bytes: Option<u64>,
@@ -33,16 +37,18 @@ pub struct Pack {
     manifest: Manifest,
     /// Bytes of `manifest.json`, equal in all volumes.
     manifest_bytes: Bytes,
-    /// Pointers as they were read. A publication between planning and writing must not mix two states.
+    /// Pointers as they were read. A publication between planning and writing must not mix two
+    /// states.
     documents: BTreeMap<String, Bytes>,
 }
 
 impl Pack {
-    /// Decides which objects an archive of `names` holds, and in which volumes. Reads documents only.
+    /// Decides which objects an archive of `names` holds, and in which volumes. Reads documents
+    /// only.
     ///
     /// # Errors
-    /// [`ArchiveError`] if the store fails, a catalog or a state is unknown, a document is damaged, or an object does not
-    /// fit into a volume.
+    /// [`ArchiveError`] if the store fails, a catalog or a state is unknown, a document is damaged,
+    /// or an object does not fit into a volume.
     pub async fn plan(
         store: Arc<dyn Store>,
         names: &[CatalogName],
@@ -52,7 +58,12 @@ impl Pack {
         for name in names {
             planning.add(&*store, name, options).await?;
         }
-        let mut since: Vec<Sha256> = options.since.catalogs.iter().map(|state| state.content_hash).collect();
+        let mut since: Vec<Sha256> = options
+            .since
+            .catalogs
+            .iter()
+            .map(|state| state.content_hash)
+            .collect();
         // Content that was published several times counts once.
         since.dedup();
         let exported_at = options.exported_at.map(humantime::format_rfc3339_seconds);
@@ -61,7 +72,8 @@ impl Pack {
             catalogs: planning.catalogs,
             exported_at: exported_at.map(|time| time.to_string()),
             since,
-            // Pointers last: a reader that unpacks the tar file into a folder then never sees a pointer without its state.
+            // Pointers last: a reader that unpacks the tar file into a folder then never sees a
+            // pointer without its state.
             objects: [planning.snapshots, planning.objects, planning.pointers].concat(),
         };
         divide(&mut manifest, options.volume_bytes)?;
@@ -78,11 +90,12 @@ impl Pack {
         &self.manifest
     }
 
-    /// Writes one volume, counted from 1, and returns its size and hash. Blocks; call it on a blocking thread of a
-    /// runtime. After an error, discard everything that was written.
+    /// Writes one volume, counted from 1, and returns its size and hash. Blocks; call it on a
+    /// blocking thread of a runtime. After an error, discard everything that was written.
     ///
     /// # Errors
-    /// An object that is not what the Snapshot says, [`ArchiveError::Write`], [`ArchiveError::Store`].
+    /// An object that is not what the Snapshot says, [`ArchiveError::Write`],
+    /// [`ArchiveError::Store`].
     pub fn write(&self, volume: u32, sink: impl Write) -> Result<ObjectDigest, ArchiveError> {
         let mut tar = tar::Builder::new(HashingWriter::new(sink));
         append(&mut tar, Manifest::NAME, &self.manifest_bytes)?;
@@ -91,7 +104,12 @@ impl Pack {
             manifest: Sha256::of(&self.manifest_bytes),
         };
         append(&mut tar, Volume::NAME, &document.to_bytes())?;
-        for object in self.manifest.objects.iter().filter(|object| object.volume == volume) {
+        for object in self
+            .manifest
+            .objects
+            .iter()
+            .filter(|object| object.volume == volume)
+        {
             match self.documents.get(&object.key) {
                 Some(bytes) => append(&mut tar, &object.key, bytes)?,
                 None => self.append_stored(&mut tar, object)?,
@@ -101,7 +119,11 @@ impl Pack {
         written.map_err(ArchiveError::Write)
     }
 
-    fn append_stored(&self, tar: &mut tar::Builder<impl Write>, object: &PackedObject) -> Result<(), ArchiveError> {
+    fn append_stored(
+        &self,
+        tar: &mut tar::Builder<impl Write>,
+        object: &PackedObject,
+    ) -> Result<(), ArchiveError> {
         let damaged = || ArchiveError::damaged(&object.key);
         let key = Key::parse(&object.key).ok_or_else(damaged)?;
         let runtime = Handle::current();
@@ -124,7 +146,11 @@ impl Pack {
     }
 }
 
-fn append(tar: &mut tar::Builder<impl Write>, path: &str, bytes: &[u8]) -> Result<(), ArchiveError> {
+fn append(
+    tar: &mut tar::Builder<impl Write>,
+    path: &str,
+    bytes: &[u8],
+) -> Result<(), ArchiveError> {
     let header = header(path, bytes.len() as u64).map_err(ArchiveError::Write)?;
     tar.append(&header, bytes).map_err(ArchiveError::Write)
 }
@@ -141,23 +167,35 @@ struct Planning {
 }
 
 impl Planning {
-    async fn add(&mut self, store: &dyn Store, name: &CatalogName, options: &PackOptions) -> Result<(), ArchiveError> {
+    async fn add(
+        &mut self,
+        store: &dyn Store,
+        name: &CatalogName,
+        options: &PackOptions,
+    ) -> Result<(), ArchiveError> {
         let pointer = Key::Current(name.clone());
         let bytes = match store.read_all(&pointer, DOCUMENT_MAX).await {
             Err(error) if error.is_not_found() => {
-                return Err(ArchiveError::Refused(format!("the store has no catalog {name}")));
+                return Err(ArchiveError::Refused(format!(
+                    "the store has no catalog {name}"
+                )));
             }
             read => read?.0,
         };
         let current = Current::from_bytes(&bytes).map_err(|_| ArchiveError::damaged(&pointer))?;
         let key = current.snapshot.key();
         let snapshot: Snapshot = match read_stored(store, &current.snapshot.digest).await {
-            Err(error) if error.is_not_found() || error.is_damage() => return Err(ArchiveError::damaged(&key)),
+            Err(error) if error.is_not_found() || error.is_damage() => {
+                return Err(ArchiveError::damaged(&key));
+            }
             read => read?,
         };
         for entry in snapshot.objects() {
             let key = entry.key();
-            let is_there = options.since.objects.contains(&ObjectKey::from(entry.object));
+            let is_there = options
+                .since
+                .objects
+                .contains(&ObjectKey::from(entry.object));
             if !is_there && (options.whole || !key.is_derived()) && self.seen.insert(key.clone()) {
                 self.objects.push(packed(&key, entry.object.digest));
             }
@@ -186,7 +224,12 @@ fn packed(key: &Key, digest: ObjectDigest) -> PackedObject {
 /// Assigns the objects to volumes, filling one volume after the other.
 fn divide(manifest: &mut Manifest, volume_bytes: Option<u64>) -> Result<(), ArchiveError> {
     for object in &manifest.objects {
-        let too_long = |_| ArchiveError::Refused(format!("the name of {} is too long for an archive", object.key));
+        let too_long = |_| {
+            ArchiveError::Refused(format!(
+                "the name of {} is too long for an archive",
+                object.key
+            ))
+        };
         header(&object.key, object.size).map_err(too_long)?;
     }
     let Some(volume_bytes) = volume_bytes else {
@@ -215,11 +258,15 @@ fn divide(manifest: &mut Manifest, volume_bytes: Option<u64>) -> Result<(), Arch
 
 /// Returns the size of a volume without objects.
 fn empty_volume_size(manifest: &Manifest) -> u64 {
-    // The numbers of the volumes are part of the manifest and are not known yet, so assume the longest ones.
+    // The numbers of the volumes are part of the manifest and are not known yet, so assume the
+    // longest ones.
     let longest = u32::MAX;
     let mut manifest = manifest.clone();
     manifest.volumes = longest;
-    manifest.objects.iter_mut().for_each(|object| object.volume = longest);
+    manifest
+        .objects
+        .iter_mut()
+        .for_each(|object| object.volume = longest);
     let volume = Volume {
         volume: longest,
         manifest: Sha256::of(b""),

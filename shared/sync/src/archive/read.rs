@@ -33,8 +33,9 @@ struct Extent {
 }
 
 impl Archive {
-    /// Reads all volumes, in any order, and checks everything that needs no store: the archive is complete, and every
-    /// object is one that a Snapshot of the archive names, with the recorded content. Memory is bounded by the documents.
+    /// Reads all volumes, in any order, and checks everything that needs no store: the archive is
+    /// complete, and every object is one that a Snapshot of the archive names, with the recorded
+    /// content. Memory is bounded by the documents.
     ///
     /// # Errors
     /// The first difference.
@@ -49,7 +50,8 @@ impl Archive {
         }
         let of = archive.manifest.volumes.max(1);
         if let Some(missing) = (1..=of).find(|volume| !given.contains(volume)) {
-            let reason = format!("the archive has {of} volumes, and volume {missing} was not given");
+            let reason =
+                format!("the archive has {of} volumes, and volume {missing} was not given");
             return Err(ArchiveError::Refused(reason).into());
         }
         let archive = Arc::new(archive);
@@ -58,11 +60,18 @@ impl Archive {
     }
 
     /// Notes the place of each object of one volume. The content is not read yet.
-    fn read_volume(&mut self, name: &str, file: &Arc<File>, given: &mut BTreeSet<u32>) -> Result<(), ArchiveError> {
+    fn read_volume(
+        &mut self,
+        name: &str,
+        file: &Arc<File>,
+        given: &mut BTreeSet<u32>,
+    ) -> Result<(), ArchiveError> {
         let mut tar = tar::Archive::new(&**file);
         let entries = tar.entries_with_seek();
         // Raw: an extended header is an entry that no manifest lists.
-        let mut entries = entries.map_err(|source| ArchiveError::read(name, source))?.raw(true);
+        let mut entries = entries
+            .map_err(|source| ArchiveError::read(name, source))?
+            .raw(true);
         let (manifest, bytes): (Manifest, _) = document(&mut entries, name, MANIFEST_MAX)?;
         let (volume, volume_bytes): (Volume, _) = document(&mut entries, name, BLOCK)?;
         let mut end = entry_size(bytes.len() as u64) + entry_size(volume_bytes.len() as u64);
@@ -78,7 +87,11 @@ impl Archive {
             let reason = format!("volume {} was given twice", volume.volume);
             return Err(ArchiveError::Refused(reason));
         }
-        for object in manifest.objects.iter().filter(|object| object.volume == volume.volume) {
+        for object in manifest
+            .objects
+            .iter()
+            .filter(|object| object.volume == volume.volume)
+        {
             let key = Key::parse(&object.key).ok_or_else(|| ArchiveError::unnamed(&object.key))?;
             let entry = next(&mut entries, name, &object.key)?;
             let start = entry.raw_file_position();
@@ -91,7 +104,9 @@ impl Archive {
             }
             end += entry_size(object.size);
         }
-        let metadata = file.metadata().map_err(|source| ArchiveError::read(name, source))?;
+        let metadata = file
+            .metadata()
+            .map_err(|source| ArchiveError::read(name, source))?;
         if entries.next().is_some() || metadata.len() != end + END {
             return malformed("it was cut off, or holds more than its manifest lists");
         }
@@ -114,7 +129,8 @@ impl Archive {
         self.extents.contains_key(key)
     }
 
-    /// Checks that every object is one that a Snapshot of the archive names, and has the content that it records.
+    /// Checks that every object is one that a Snapshot of the archive names, and has the content
+    /// that it records.
     async fn check(self: &Arc<Self>) -> Result<(), SyncError> {
         let mut expected: BTreeMap<Key, Option<ManifestEntry>> = BTreeMap::new();
         for packed in &self.manifest.catalogs {
@@ -123,7 +139,10 @@ impl Archive {
                 return Err(SyncError::Disagrees(packed.name.clone()));
             }
             // Nothing describes these two but the manifest.
-            let documents = [Key::Current(packed.name.clone()), catalog.current.snapshot.key()];
+            let documents = [
+                Key::Current(packed.name.clone()),
+                catalog.current.snapshot.key(),
+            ];
             expected.extend(documents.map(|key| (key, None)));
             let entries = catalog.snapshot.objects().into_iter();
             expected.extend(entries.map(|entry| (entry.key(), Some(entry))));
@@ -188,7 +207,8 @@ fn next<'a>(
     }
 }
 
-/// Reads the next entry of a volume, which must be a document of at most `max` bytes. Returns it with its bytes.
+/// Reads the next entry of a volume, which must be a document of at most `max` bytes. Returns it
+/// with its bytes.
 fn document<'a, T: Document>(
     entries: &mut Entries<'a, &'a File>,
     volume: &str,
@@ -196,11 +216,17 @@ fn document<'a, T: Document>(
 ) -> Result<(T, Vec<u8>), ArchiveError> {
     let mut entry = next(entries, volume, T::NAME)?;
     if entry.size() > max {
-        return Err(ArchiveError::malformed(volume, &format!("{} is too large", T::NAME)));
+        return Err(ArchiveError::malformed(
+            volume,
+            &format!("{} is too large", T::NAME),
+        ));
     }
     let mut bytes = Vec::new();
     let read = entry.read_to_end(&mut bytes);
     read.map_err(|source| ArchiveError::read(volume, source))?;
-    let document = T::from_bytes(&bytes).map_err(|source| ArchiveError::Document { name: T::NAME, source })?;
+    let document = T::from_bytes(&bytes).map_err(|source| ArchiveError::Document {
+        name: T::NAME,
+        source,
+    })?;
     Ok((document, bytes))
 }

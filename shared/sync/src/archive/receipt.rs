@@ -21,11 +21,13 @@ impl Document for Receipt {
 }
 
 impl Receipt {
-    /// Lists the states of `names` with these content hashes, and their objects, from the Snapshots that the exporting store still has.
-    /// The caller knows that the receiving store has the states too.
+    /// Lists the states of `names` with these content hashes, and their objects, from the Snapshots
+    /// that the exporting store still has. The caller knows that the receiving store has the states
+    /// too.
     ///
     /// # Errors
-    /// [`ArchiveError::Refused`] for a content hash without a stored state, and [`ArchiveError::Store`].
+    /// [`ArchiveError::Refused`] for a content hash without a stored state, and
+    /// [`ArchiveError::Store`].
     pub async fn of_contents(
         store: &dyn Store,
         names: &[CatalogName],
@@ -33,7 +35,9 @@ impl Receipt {
     ) -> Result<Self, ArchiveError> {
         let mut pointers = Vec::new();
         for name in names {
-            let current = store.read_document::<Current>(&Key::Current(name.clone())).await?;
+            let current = store
+                .read_document::<Current>(&Key::Current(name.clone()))
+                .await?;
             pointers.extend(current.map(|(current, _)| (name, current)));
         }
         let mut receipt = Self::default();
@@ -42,10 +46,13 @@ impl Receipt {
             for (name, current) in &pointers {
                 for publication in current.publications() {
                     if publication.content_hash == *hash
-                        && let Some(snapshot) = find_stored::<Snapshot>(store, &publication.snapshot.digest).await?
+                        && let Some(snapshot) =
+                            find_stored::<Snapshot>(store, &publication.snapshot.digest).await?
                     {
                         receipt.objects.extend(reusable(&snapshot));
-                        receipt.catalogs.push(PackedCatalog::new(name, &publication));
+                        receipt
+                            .catalogs
+                            .push(PackedCatalog::new(name, &publication));
                     }
                 }
             }
@@ -59,15 +66,20 @@ impl Receipt {
     }
 }
 
-/// Lists the published states of `names` and their objects. A catalog that is not published is left out.
+/// Lists the published states of `names` and their objects. A catalog that is not published is left
+/// out.
 ///
 /// # Errors
 /// [`ReadError`] if the store fails or a document cannot be read.
 pub async fn receipt(store: &dyn Store, names: &[CatalogName]) -> Result<Receipt, ReadError> {
     let mut receipt = Receipt::default();
     for name in names {
-        let current = store.read_document::<Current>(&Key::Current(name.clone())).await?;
-        let Some((current, _)) = current else { continue };
+        let current = store
+            .read_document::<Current>(&Key::Current(name.clone()))
+            .await?;
+        let Some((current, _)) = current else {
+            continue;
+        };
         let Some(snapshot) = find_stored::<Snapshot>(store, &current.snapshot.digest).await? else {
             continue;
         };
@@ -77,8 +89,8 @@ pub async fn receipt(store: &dyn Store, names: &[CatalogName]) -> Result<Receipt
     Ok(receipt)
 }
 
-/// Returns the objects of a Snapshot that a later state may name too. `all.*` and the index belong to one content, so a
-/// later state does not name them again.
+/// Returns the objects of a Snapshot that a later state may name too. `all.*` and the index belong
+/// to one content, so a later state does not name them again.
 fn reusable(snapshot: &Snapshot) -> impl Iterator<Item = ObjectKey> {
     let entries = snapshot.objects().into_iter();
     let reusable = entries.filter(|entry| matches!(entry.object.kind, Kind::Package | Kind::Blob));

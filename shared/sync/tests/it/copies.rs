@@ -12,8 +12,9 @@ use store::{Store, StoreExt};
 use storekit::{Action, Answer, Moment};
 
 use crate::kit::{
-    DERIVED, V1, V2, add_findings, assert_sound, copied, copier, copy, copy_one, current, failed_copy, mirror, name,
-    options, publish, published, put, put_raw, republish, snapshot, write_pointer,
+    DERIVED, V1, V2, add_findings, assert_sound, copied, copier, copy, copy_one, current,
+    failed_copy, mirror, name, options, publish, published, put, put_raw, republish, snapshot,
+    write_pointer,
 };
 
 #[rstest]
@@ -22,18 +23,31 @@ async fn copy_is_the_original_byte_for_byte(#[values(false, true)] rebuild: bool
     let (original, from) = mirror(&[V1]).await;
     let (memory, to) = mirror(&[]).await;
     let first = copy(&from, &to, options(rebuild)).await;
-    assert_eq!((first.error.clone(), first.outcome), (None, Outcome::Published));
+    assert_eq!(
+        (first.error.clone(), first.outcome),
+        (None, Outcome::Published)
+    );
     assert_eq!(first.rebuilt.objects, if rebuild { DERIVED } else { 0 });
     assert_eq!(published(&memory).await, published(&original).await);
-    assert_eq!(copy(&from, &to, options(rebuild)).await.outcome, Outcome::Unchanged);
+    assert_eq!(
+        copy(&from, &to, options(rebuild)).await.outcome,
+        Outcome::Unchanged
+    );
 
     // The segments of the published state only save work.
-    let gzip = snapshot(&to).await.all.gzip.with_kind(Kind::All(Encoding::Gzip));
+    let gzip = snapshot(&to)
+        .await
+        .all
+        .gzip
+        .with_kind(Kind::All(Encoding::Gzip));
     let sound = memory.objects()[&gzip.key()].clone();
     memory.corrupt(&gzip.key(), &b"damaged"[..]);
     publish(&from, &name(), V2).await;
     let update = copy(&from, &to, options(rebuild)).await;
-    assert_eq!((update.error.clone(), update.outcome), (None, Outcome::Published));
+    assert_eq!(
+        (update.error.clone(), update.outcome),
+        (None, Outcome::Published)
+    );
     memory.corrupt(&gzip.key(), sound);
     // The pointer, the snapshot, two shards, and everything that is not rebuilt.
     assert_eq!(update.moved.objects, if rebuild { 4 } else { 4 + DERIVED });
@@ -47,12 +61,17 @@ async fn copy_is_the_original_byte_for_byte(#[values(false, true)] rebuild: bool
 
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
-async fn copy_has_the_findings_and_their_numbers_in_its_status(#[values(false, true)] rebuild: bool) {
+async fn copy_has_the_findings_and_their_numbers_in_its_status(
+    #[values(false, true)] rebuild: bool,
+) {
     let (original, from) = mirror(&[V1]).await;
     add_findings(&from).await;
     let (memory, to) = mirror(&[]).await;
     let report = copy(&from, &to, options(rebuild)).await;
-    assert_eq!((report.error.clone(), report.outcome), (None, Outcome::Published));
+    assert_eq!(
+        (report.error.clone(), report.outcome),
+        (None, Outcome::Published)
+    );
     assert_eq!(published(&memory).await, published(&original).await);
     assert_eq!(validated(&to).await.map(|counts| counts.errors), Some(1));
     assert_sound(&memory).await;
@@ -63,13 +82,18 @@ async fn copy_has_the_findings_and_their_numbers_in_its_status(#[values(false, t
 }
 
 async fn validated(store: &Arc<dyn Store>) -> Option<ValidationCounts> {
-    let status = store.read_document::<Status>(&Key::Status(name())).await.unwrap();
+    let status = store
+        .read_document::<Status>(&Key::Status(name()))
+        .await
+        .unwrap();
     status.and_then(|(status, _)| status.validation)
 }
 
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
-async fn copy_of_findings_that_are_another_document_is_refused(#[values(false, true)] rebuild: bool) {
+async fn copy_of_findings_that_are_another_document_is_refused(
+    #[values(false, true)] rebuild: bool,
+) {
     let (_, from) = mirror(&[V1]).await;
     let forged = put(&from, Kind::Facts, zstd::bulk::compress(b"{}", 1).unwrap()).await;
     let findings = [("findings".to_owned(), forged)];
@@ -78,10 +102,13 @@ async fn copy_of_findings_that_are_another_document_is_refused(#[values(false, t
     assert!(error.contains("facts/sha256/"), "{error}");
 }
 
-/// Acts as another catalog with the same packages that is copied at the same time and is always faster.
+/// Acts as another catalog with the same packages that is copied at the same time and is always
+/// faster.
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
-async fn copy_keeps_intact_objects_that_another_writer_put_first(#[values(false, true)] rebuild: bool) {
+async fn copy_keeps_intact_objects_that_another_writer_put_first(
+    #[values(false, true)] rebuild: bool,
+) {
     let (original, from) = mirror(&[V1]).await;
     let (memory, to) = mirror(&[]).await;
     let conflicts = Arc::new(Mutex::new(0));
@@ -97,7 +124,10 @@ async fn copy_keeps_intact_objects_that_another_writer_put_first(#[values(false,
     });
     original.take_log();
     let copy = copy(&from, &to, options(rebuild)).await;
-    assert_eq!((copy.error.clone(), copy.outcome), (None, Outcome::Published));
+    assert_eq!(
+        (copy.error.clone(), copy.outcome),
+        (None, Outcome::Published)
+    );
     assert!(*conflicts.lock().unwrap() > 0);
     // Each attempt reads the pointer of the origin, and a conflict begins no other one.
     let (log, pointer) = (original.take_log(), Some(Key::Current(name())));
@@ -116,9 +146,21 @@ async fn copy_of_unchanged_catalog_costs_one_read_and_one_status() {
     original.take_log();
     memory.take_log();
     copy_one(&copier).await;
-    let read: Vec<_> = original.take_log().into_iter().filter_map(|call| call.key).collect();
-    assert_eq!(BTreeSet::from_iter(read), BTreeSet::from([Key::Current(name())]));
-    assert!(memory.written().iter().all(|key| *key == Key::Status(name())));
+    let read: Vec<_> = original
+        .take_log()
+        .into_iter()
+        .filter_map(|call| call.key)
+        .collect();
+    assert_eq!(
+        BTreeSet::from_iter(read),
+        BTreeSet::from([Key::Current(name())])
+    );
+    assert!(
+        memory
+            .written()
+            .iter()
+            .all(|key| *key == Key::Status(name()))
+    );
 }
 
 /// An origin before and after an update.
@@ -129,8 +171,15 @@ struct Origins {
     goal: BTreeMap<Key, Bytes>,
 }
 
-/// Fails or kills the copy of the update at the operation with this number. Returns true if there was such an operation.
-async fn copy_with_a_fault(origins: &Origins, at: u64, moment: Moment, kill: bool, rebuild: bool) -> bool {
+/// Fails or kills the copy of the update at the operation with this number. Returns true if there
+/// was such an operation.
+async fn copy_with_a_fault(
+    origins: &Origins,
+    at: u64,
+    moment: Moment,
+    kill: bool,
+    rebuild: bool,
+) -> bool {
     let Origins { older, newer, goal } = origins;
     let (memory, to) = mirror(&[]).await;
     copy(older, &to, options(rebuild)).await;
@@ -143,7 +192,8 @@ async fn copy_with_a_fault(origins: &Origins, at: u64, moment: Moment, kill: boo
     let (was_hit, kill_now) = (hit.clone(), killed.clone());
     memory.set_hook(move |call, when| {
         let this = call.number == first + at;
-        // An operation that fails by itself, such as a read of a missing object, has no second moment.
+        // An operation that fails by itself, such as a read of a missing object, has no second
+        // moment.
         *was_hit.lock().unwrap() |= this;
         if !this || when != moment {
             return Answer::GoOn;
@@ -172,7 +222,10 @@ async fn copy_with_a_fault(origins: &Origins, at: u64, moment: Moment, kill: boo
 
     assert_sound(&memory).await;
     let now = published(&memory).await;
-    assert!(now == before || now == *goal, "neither old nor new after {at}");
+    assert!(
+        now == before || now == *goal,
+        "neither old nor new after {at}"
+    );
     let next = copy(newer, &to, options(rebuild)).await;
     assert_eq!(next.error.clone(), None, "the next run after {at}");
     assert_eq!(published(&memory).await, *goal);
@@ -198,7 +251,8 @@ async fn copy_that_stops_at_any_operation_is_finished_by_the_next(
     assert!(at > 20, "only {at} operations were tried");
 }
 
-/// Another history, and an earlier state of this one: an edge of a CDN may serve what it had before the last copy.
+/// Another history, and an earlier state of this one: an edge of a CDN may serve what it had before
+/// the last copy.
 #[tokio::test(flavor = "multi_thread")]
 async fn copy_of_other_history_or_earlier_state_needs_its_option() {
     let (_, newer) = mirror(&[V1, V2]).await;
@@ -223,8 +277,14 @@ async fn copy_of_other_history_or_earlier_state_needs_its_option() {
         };
         let report = copy(from, &to, options).await;
         let is_refused = outcome == Outcome::Refused;
-        assert_eq!((report.outcome, report.error.is_some()), (outcome, is_refused));
-        assert_eq!(published(&memory).await == before, outcome != Outcome::Published);
+        assert_eq!(
+            (report.outcome, report.error.is_some()),
+            (outcome, is_refused)
+        );
+        assert_eq!(
+            published(&memory).await == before,
+            outcome != Outcome::Published
+        );
         assert_eq!(current(&to, &name()).await.unwrap().serial, serial);
         assert_sound(&memory).await;
     }
@@ -236,7 +296,11 @@ async fn copy_of_catalog_beyond_content_bytes_is_refused() {
     let pointer = current(&from, &name()).await.unwrap();
     let limit = RenderLimits::default().content_bytes;
     for (size, outcome, says) in [
-        (limit + 1, Outcome::Refused, "exceeds the limit contentBytes"),
+        (
+            limit + 1,
+            Outcome::Refused,
+            "exceeds the limit contentBytes",
+        ),
         // Its Snapshot is read, and has another size.
         (limit, Outcome::Failed, "do not belong together"),
     ] {
@@ -248,7 +312,12 @@ async fn copy_of_catalog_beyond_content_bytes_is_refused() {
         let (memory, report) = copied(&from, options(true)).await;
         let text = report.error.clone().unwrap_or_default();
         assert!(report.outcome == outcome && text.contains(says), "{text}");
-        assert!(memory.objects().keys().all(|key| !matches!(key, Key::Current(_))));
+        assert!(
+            memory
+                .objects()
+                .keys()
+                .all(|key| !matches!(key, Key::Current(_)))
+        );
     }
 }
 
@@ -269,7 +338,9 @@ async fn copy_replaces_damaged_leftovers() {
 /// Only the damaged object is made or fetched again.
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
-async fn copy_with_recheck_replaces_damaged_objects_of_the_published_state(#[values(false, true)] rebuild: bool) {
+async fn copy_with_recheck_replaces_damaged_objects_of_the_published_state(
+    #[values(false, true)] rebuild: bool,
+) {
     let (original, from) = mirror(&[V1]).await;
     let (memory, to) = mirror(&[]).await;
     copy(&from, &to, options(rebuild)).await;
@@ -280,7 +351,10 @@ async fn copy_with_recheck_replaces_damaged_objects_of_the_published_state(#[val
             ..options(rebuild)
         };
         let report = copy(&from, &to, recheck).await;
-        assert_eq!((report.error.clone(), report.outcome), (None, Outcome::Unchanged));
+        assert_eq!(
+            (report.error.clone(), report.outcome),
+            (None, Outcome::Unchanged)
+        );
         assert_eq!(report.repaired, [entry.key().to_string()]);
         let made = rebuild && entry.object.kind != Kind::Package;
         assert_eq!(report.rebuilt.objects, u64::from(made), "{}", entry.key());

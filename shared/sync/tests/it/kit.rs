@@ -4,12 +4,14 @@ use std::{collections::BTreeMap, fs, sync::Arc};
 
 use catalog_mirror_sync::{Copier, StoreOrigin, SyncOptions, SyncReport};
 use model::{
-    CatalogImage, CatalogName, Catalogs, Current, Document, Facts, Key, Kind, ManifestEntry, ObjectDigest, Outcome,
-    PackageFindings, Sha256, Snapshot, StoredDocument,
+    CatalogImage, CatalogName, Catalogs, Current, Document, Facts, Key, Kind, ManifestEntry,
+    ObjectDigest, Outcome, PackageFindings, Sha256, Snapshot, StoredDocument,
 };
 use oci::Documents;
 use olm::FINDINGS;
-use publish::{Catalog, Env, Mirror, MirrorSettings, PollMetrics, PollOptions, Report, ValidationMode};
+use publish::{
+    Catalog, Env, Mirror, MirrorSettings, PollMetrics, PollOptions, Report, ValidationMode,
+};
 use source::{Source, SourceSettings, Sources};
 use store::{Condition, Store, StoreExt};
 use storekit::MemoryStore;
@@ -30,8 +32,9 @@ pub(crate) fn options(rebuild: bool) -> SyncOptions {
 /// Packages and their number of bundles.
 pub(crate) type Packages<'a> = &'a [(&'a str, usize)];
 
-/// Number of objects that follow from the Shards: three encodings of `all.json`, the index, the facts for the search, and the image
-/// with its layer, four manifests, four configurations and the index over them.
+/// Number of objects that follow from the Shards: three encodings of `all.json`, the index, the
+/// facts for the search, and the image with its layer, four manifests, four configurations and the
+/// index over them.
 pub(crate) const DERIVED: u64 = 3 + 1 + 1 + 10;
 
 pub(crate) const V1: Packages<'_> = &[("cache", 3), ("database", 40), ("queue", 5), ("search", 2)];
@@ -51,9 +54,13 @@ pub(crate) async fn poll(
 ) -> Report {
     let folder = tempfile::tempdir().unwrap();
     for (package, bundles) in packages {
-        let bundles = (0..*bundles)
-            .map(|bundle| format!("---\nschema: olm.bundle\nname: {package}.v{bundle}\npackage: {package}\n"));
-        let text = format!("schema: olm.package\nname: {package}\n{}", bundles.collect::<String>());
+        let bundles = (0..*bundles).map(|bundle| {
+            format!("---\nschema: olm.bundle\nname: {package}.v{bundle}\npackage: {package}\n")
+        });
+        let text = format!(
+            "schema: olm.package\nname: {package}\n{}",
+            bundles.collect::<String>()
+        );
         fs::write(folder.path().join(format!("{package}.yaml")), text).unwrap();
     }
     let settings = MirrorSettings {
@@ -81,7 +88,10 @@ pub(crate) async fn poll(
 
 /// Writes a pointer and lists its name.
 pub(crate) async fn write_pointer(store: &Arc<dyn Store>, name: &CatalogName, current: &Current) {
-    let catalogs = store.read_document::<Catalogs>(&Key::Catalogs).await.unwrap();
+    let catalogs = store
+        .read_document::<Catalogs>(&Key::Catalogs)
+        .await
+        .unwrap();
     let mut catalogs = catalogs.map(|(catalogs, _)| catalogs).unwrap_or_default();
     catalogs.add(name);
     put_raw(store, &Key::Catalogs, catalogs.to_bytes()).await;
@@ -89,7 +99,11 @@ pub(crate) async fn write_pointer(store: &Arc<dyn Store>, name: &CatalogName, cu
 }
 
 /// Puts the image around a layer whose tar archive has the hash `diff_id`.
-pub(crate) async fn put_image(store: &Arc<dyn Store>, layer: Vec<u8>, diff_id: Sha256) -> CatalogImage {
+pub(crate) async fn put_image(
+    store: &Arc<dyn Store>,
+    layer: Vec<u8>,
+    diff_id: Sha256,
+) -> CatalogImage {
     let layer = put(store, Kind::Blob, layer).await;
     let documents = Documents::new(layer, diff_id);
     let image = documents.image(layer, diff_id);
@@ -108,7 +122,10 @@ pub(crate) async fn put(store: &Arc<dyn Store>, kind: Kind, bytes: Vec<u8>) -> O
 
 /// Puts any bytes under any key.
 pub(crate) async fn put_raw(store: &Arc<dyn Store>, key: &Key, bytes: Vec<u8>) {
-    store.put(key, bytes.into(), Condition::Always).await.unwrap();
+    store
+        .put(key, bytes.into(), Condition::Always)
+        .await
+        .unwrap();
 }
 
 /// Returns a store with the versions published one after the other.
@@ -126,7 +143,11 @@ pub(crate) fn copier(from: &Arc<dyn Store>, to: &Arc<dyn Store>, options: SyncOp
 }
 
 /// Copies the catalog from store to store.
-pub(crate) async fn copy(from: &Arc<dyn Store>, to: &Arc<dyn Store>, options: SyncOptions) -> SyncReport {
+pub(crate) async fn copy(
+    from: &Arc<dyn Store>,
+    to: &Arc<dyn Store>,
+    options: SyncOptions,
+) -> SyncReport {
     copy_one(&copier(from, to, options)).await
 }
 
@@ -135,13 +156,17 @@ pub(crate) async fn copy_one(copier: &Copier) -> SyncReport {
 }
 
 /// Copies the catalog into a new store.
-pub(crate) async fn copied(from: &Arc<dyn Store>, options: SyncOptions) -> (MemoryStore, SyncReport) {
+pub(crate) async fn copied(
+    from: &Arc<dyn Store>,
+    options: SyncOptions,
+) -> (MemoryStore, SyncReport) {
     let (memory, to) = mirror(&[]).await;
     let report = copy(from, &to, options).await;
     (memory, report)
 }
 
-/// Copies the catalog into a new store, which fails and publishes nothing. Returns the store and the error.
+/// Copies the catalog into a new store, which fails and publishes nothing. Returns the store and
+/// the error.
 pub(crate) async fn failed_copy(from: &Arc<dyn Store>, rebuild: bool) -> (MemoryStore, String) {
     let (memory, report) = copied(from, options(rebuild)).await;
     assert_eq!(report.outcome, Outcome::Failed, "{report:?}");
@@ -161,7 +186,9 @@ pub(crate) async fn snapshot(store: &Arc<dyn Store>) -> Snapshot {
 
 pub(crate) async fn snapshot_of(store: &Arc<dyn Store>, name: &CatalogName) -> Snapshot {
     let current = current(store, name).await.unwrap();
-    store::read_stored(&**store, &current.snapshot.digest).await.unwrap()
+    store::read_stored(&**store, &current.snapshot.digest)
+        .await
+        .unwrap()
 }
 
 /// Adds findings of another program to the published Snapshot, with one error.
@@ -194,18 +221,22 @@ pub(crate) async fn republish_stored(store: &Arc<dyn Store>, changed: &Snapshot,
     write_pointer(store, &name(), &next).await;
 }
 
-/// Writes the index of the published image as another version of this program might, and returns its key.
+/// Writes the index of the published image as another version of this program might, and returns
+/// its key.
 pub(crate) async fn remake_image_index(store: &Arc<dyn Store>) -> Key {
     let image = snapshot(store).await.image.unwrap();
     let mut bytes = Documents::new(image.layer, image.diff_id).index;
     bytes.push(b'\n');
     let index = put(store, Kind::Blob, bytes).await;
-    republish(store, |snapshot| snapshot.image.as_mut().unwrap().index = index).await;
+    republish(store, |snapshot| {
+        snapshot.image.as_mut().unwrap().index = index
+    })
+    .await;
     index.with_kind(Kind::Blob).key()
 }
 
-/// Returns the objects on which readers depend: the documents and what the published state names. Of `catalogs.json` only the
-/// names, because its serial counts the writes of one store.
+/// Returns the objects on which readers depend: the documents and what the published state names.
+/// Of `catalogs.json` only the names, because its serial counts the writes of one store.
 pub(crate) async fn published(memory: &MemoryStore) -> BTreeMap<Key, bytes::Bytes> {
     let store: Arc<dyn Store> = Arc::new(memory.clone());
     let objects = memory.objects();
@@ -215,7 +246,13 @@ pub(crate) async fn published(memory: &MemoryStore) -> BTreeMap<Key, bytes::Byte
     let current = Current::from_bytes(current).unwrap();
     let names = Catalogs::from_bytes(&objects[&Key::Catalogs]).unwrap();
     let mut keys = vec![Key::Current(name()), current.snapshot.key()];
-    keys.extend(snapshot(&store).await.objects().iter().map(ManifestEntry::key));
+    keys.extend(
+        snapshot(&store)
+            .await
+            .objects()
+            .iter()
+            .map(ManifestEntry::key),
+    );
     let stored = |key: Key| (key.clone(), objects[&key].clone());
     let mut found: BTreeMap<_, _> = keys.into_iter().map(stored).collect();
     found.insert(Key::Catalogs, format!("{:?}", names.catalogs).into());

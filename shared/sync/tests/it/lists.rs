@@ -7,7 +7,8 @@ use testkit::{CurrentBuilder, until};
 use trust::{Signer, SigningKey};
 
 use crate::kit::{
-    V1, assert_sound, copier, copy, current, mirror, name, options, publish, put_raw, snapshot_of, write_pointer,
+    V1, assert_sound, copier, copy, current, mirror, name, options, publish, put_raw, snapshot_of,
+    write_pointer,
 };
 fn names(names: &[&str]) -> Vec<CatalogName> {
     names.iter().map(|name| name.parse().unwrap()).collect()
@@ -22,7 +23,9 @@ async fn copy_all_goes_on_while_one_catalog_hangs() {
         publish(&from, name, V1).await;
     }
     original.set_hook(|call, _| match &call.key {
-        Some(Key::Current(name)) if name.as_str() == "a" => Answer::Wait(Box::pin(std::future::pending())),
+        Some(Key::Current(name)) if name.as_str() == "a" => {
+            Answer::Wait(Box::pin(std::future::pending()))
+        }
         _ => Answer::GoOn,
     });
     let (memory, to) = mirror(&[]).await;
@@ -51,12 +54,24 @@ async fn copy_of_unsigned_catalogs_writes_nothing_for_new_names() {
         trust: Some(signer.trust().clone()),
         ..options(true)
     };
-    let reports = copier(&from, &to, trusting.clone()).copy_listed().await.unwrap();
+    let reports = copier(&from, &to, trusting.clone())
+        .copy_listed()
+        .await
+        .unwrap();
     let outcomes: Vec<_> = reports.iter().map(|report| report.outcome).collect();
-    assert_eq!(outcomes, [Outcome::Published, Outcome::Refused, Outcome::Refused]);
+    assert_eq!(
+        outcomes,
+        [Outcome::Published, Outcome::Refused, Outcome::Refused]
+    );
     let mut keys = memory.written();
     keys.retain(|key| key.catalog().is_some());
-    assert_eq!(keys, [Key::Current(names[0].clone()), Key::Status(names[0].clone())]);
+    assert_eq!(
+        keys,
+        [
+            Key::Current(names[0].clone()),
+            Key::Status(names[0].clone())
+        ]
+    );
 
     // A catalog that the store has gets the refusal into its status.
     let snapshot = snapshot_of(&from, &names[0]).await;
@@ -78,12 +93,18 @@ async fn copy_refuses_a_store_of_another_format_and_replaces_a_damaged_pointer()
         let pointer = format!("{{\"formatVersion\":{version}}}").into_bytes();
         put_raw(&to, &key, pointer.clone()).await;
         let refused = copy(&from, &to, options(true)).await;
-        assert!(refused.error.clone().unwrap().contains("format version"), "{refused:?}");
+        assert!(
+            refused.error.clone().unwrap().contains("format version"),
+            "{refused:?}"
+        );
         assert_eq!(memory.objects()[&key], pointer);
     }
     put_raw(&to, &key, b"damaged".to_vec()).await;
     let replaced = copy(&from, &to, options(true)).await;
-    assert_eq!((replaced.error.clone(), replaced.outcome), (None, Outcome::Published));
+    assert_eq!(
+        (replaced.error.clone(), replaced.outcome),
+        (None, Outcome::Published)
+    );
     assert_eq!(memory.objects()[&key], original.objects()[&key]);
     assert_sound(&memory).await;
 }
@@ -97,7 +118,10 @@ async fn copy_restores_a_lost_list_of_catalogs() {
     let list = memory.objects()[&Key::Catalogs].clone();
     memory.lose(&Key::Catalogs);
     original.lose(&Key::Catalogs);
-    let reports = copier(&from, &to, options(true)).copy_listed().await.unwrap();
+    let reports = copier(&from, &to, options(true))
+        .copy_listed()
+        .await
+        .unwrap();
     assert_eq!(reports[0].outcome, Outcome::Unchanged);
     let names = |bytes: &[u8]| Catalogs::from_bytes(bytes).unwrap().catalogs;
     assert_eq!(names(&memory.objects()[&Key::Catalogs]), names(&list));

@@ -1,4 +1,5 @@
-//! Copies, carried out on stores that fail at every step, from servers that lie, through archives that were altered.
+//! Copies, carried out on stores that fail at every step, from servers that lie, through archives
+//! that were altered.
 //!
 //! `tests/fuzz` has archives that were forged by a party who knows the format.
 

@@ -1,4 +1,5 @@
-//! Copies from origins whose objects are damaged, contradict each other, or were made by another program.
+//! Copies from origins whose objects are damaged, contradict each other, or were made by another
+//! program.
 
 use std::io::{Read, Write};
 
@@ -6,8 +7,8 @@ use model::{Key, Kind, Outcome, Sha256, Snapshot};
 use rstest::rstest;
 
 use crate::kit::{
-    DERIVED, V1, V2, assert_sound, copied, copy, failed_copy, mirror, options, publish, published, put, put_image,
-    remake_image_index, republish, snapshot,
+    DERIVED, V1, V2, assert_sound, copied, copy, failed_copy, mirror, options, publish, published,
+    put, put_image, remake_image_index, republish, snapshot,
 };
 /// An object of the origin that is not what its key says gets no key in the store.
 #[tokio::test(flavor = "multi_thread")]
@@ -22,14 +23,23 @@ async fn copy_of_damaged_origin_fails() {
     }
 }
 
-/// Another version of this program, or of its compressor, makes another image, which cannot be made here.
+/// Another version of this program, or of its compressor, makes another image, which cannot be made
+/// here.
 #[tokio::test(flavor = "multi_thread")]
 async fn copy_fetches_image_that_cannot_be_rebuilt() {
     let (original, from) = mirror(&[V1]).await;
-    let layer = snapshot(&from).await.image.unwrap().layer.with_kind(Kind::Blob).key();
+    let layer = snapshot(&from)
+        .await
+        .image
+        .unwrap()
+        .layer
+        .with_kind(Kind::Blob)
+        .key();
     let mut tar = Vec::new();
     let bytes = &original.objects()[&layer];
-    flate2::read::GzDecoder::new(&bytes[..]).read_to_end(&mut tar).unwrap();
+    flate2::read::GzDecoder::new(&bytes[..])
+        .read_to_end(&mut tar)
+        .unwrap();
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
     encoder.write_all(&tar).unwrap();
     let other = put_image(&from, encoder.finish().unwrap(), Sha256::of(&tar)).await;
@@ -37,9 +47,15 @@ async fn copy_fetches_image_that_cannot_be_rebuilt() {
     let index = remake_image_index(&from).await;
 
     let (memory, report) = copied(&from, options(true)).await;
-    assert_eq!((report.error.clone(), report.outcome), (None, Outcome::Published));
+    assert_eq!(
+        (report.error.clone(), report.outcome),
+        (None, Outcome::Published)
+    );
     let layer = other.layer.with_kind(Kind::Blob).key();
-    assert_eq!(report.not_rebuilt, [layer, index].map(|key| key.to_string()));
+    assert_eq!(
+        report.not_rebuilt,
+        [layer, index].map(|key| key.to_string())
+    );
     assert_eq!(report.rebuilt.objects, DERIVED - 2);
     assert_eq!(published(&memory).await, published(&original).await);
     assert_sound(&memory).await;
@@ -49,7 +65,9 @@ async fn copy_fetches_image_that_cannot_be_rebuilt() {
 #[tokio::test(flavor = "multi_thread")]
 async fn copy_of_image_that_contradicts_its_lines_fails() {
     let (_, from) = mirror(&[V1]).await;
-    let forge = |snapshot: &mut Snapshot| snapshot.image.as_mut().unwrap().diff_id = Sha256::of(b"another tar");
+    let forge = |snapshot: &mut Snapshot| {
+        snapshot.image.as_mut().unwrap().diff_id = Sha256::of(b"another tar")
+    };
     republish(&from, forge).await;
     let (_, error) = failed_copy(&from, true).await;
     assert!(error.contains("of the origin is damaged"), "{error}");
@@ -66,7 +84,9 @@ async fn copy_of_snapshot_that_contradicts_its_lines_fails() {
         }),
         ("total count", |snapshot| snapshot.metas += 1),
         ("total size", |snapshot| snapshot.size += 1),
-        ("package name", |snapshot| snapshot.packages[0].name = "a".into()),
+        ("package name", |snapshot| {
+            snapshot.packages[0].name = "a".into()
+        }),
         ("order of packages", |snapshot| snapshot.packages.swap(0, 1)),
         ("left out package", |snapshot| {
             let gone = snapshot.packages.remove(0);
@@ -113,23 +133,32 @@ async fn copy_of_snapshot_without_image_has_no_image() {
     assert!(!memory.objects().keys().any(is_blob));
 }
 
-/// A newer compressor makes other bytes of the same lines, under another key. Both states stay whole.
+/// A newer compressor makes other bytes of the same lines, under another key. Both states stay
+/// whole.
 #[tokio::test(flavor = "multi_thread")]
 async fn copy_of_recompressed_shard_leaves_the_earlier_shard_alone() {
     let (_, from) = mirror(&[V1]).await;
     let (memory, to) = mirror(&[]).await;
     publish(&to, &"other".parse().unwrap(), V1).await;
     let before = memory.objects();
-    let key = snapshot(&from).await.packages[0].stored.with_kind(Kind::Package).key();
+    let key = snapshot(&from).await.packages[0]
+        .stored
+        .with_kind(Kind::Package)
+        .key();
     let lines = zstd::decode_all(&before[&key][..]).unwrap();
     let bytes = zstd::bulk::compress(&lines, 1).unwrap();
     let recompressed = put(&from, Kind::Package, bytes).await;
     assert_ne!(recompressed.with_kind(Kind::Package).key(), key);
     republish(&from, |snapshot| snapshot.packages[0].stored = recompressed).await;
     let report = copy(&from, &to, options(true)).await;
-    assert_eq!((report.error.clone(), report.outcome), (None, Outcome::Published));
+    assert_eq!(
+        (report.error.clone(), report.outcome),
+        (None, Outcome::Published)
+    );
     assert_sound(&memory).await;
-    let other = upkeep::verify(&*to, &"other".parse().unwrap()).await.unwrap();
+    let other = upkeep::verify(&*to, &"other".parse().unwrap())
+        .await
+        .unwrap();
     assert_eq!(other.findings, []);
     let after = memory.objects();
     let immutable = before.iter().filter(|(key, _)| key.is_immutable());

@@ -20,7 +20,12 @@ async fn repair(from: &Arc<dyn Store>, to: &Arc<dyn Store>) -> Repair {
 async fn repair_deletes_nothing_and_accepts_what_another_writer_repaired() {
     let (original, from) = mirror(&[V1]).await;
     let (memory, to) = mirror(&[V1]).await;
-    let gzip = snapshot(&to).await.all.gzip.with_kind(Kind::All(Encoding::Gzip)).key();
+    let gzip = snapshot(&to)
+        .await
+        .all
+        .gzip
+        .with_kind(Kind::All(Encoding::Gzip))
+        .key();
     for key in [gzip, current(&to, &name()).await.unwrap().snapshot.key()] {
         let sound = original.objects()[&key].clone();
         memory.corrupt(&key, "damaged");
@@ -48,7 +53,11 @@ async fn repair_fetches_every_missing_or_damaged_object() {
         let (memory, to) = mirror(&[V1]).await;
         let snapshot_key = current(&to, &name()).await.unwrap().snapshot.key();
         let entries = snapshot(&to).await.objects();
-        let keys: Vec<Key> = entries.iter().map(ManifestEntry::key).chain([snapshot_key]).collect();
+        let keys: Vec<Key> = entries
+            .iter()
+            .map(ManifestEntry::key)
+            .chain([snapshot_key])
+            .collect();
         for key in &keys {
             match lost {
                 true => memory.lose(key),
@@ -56,7 +65,10 @@ async fn repair_fetches_every_missing_or_damaged_object() {
             }
         }
         let repair = repair(&from, &to).await;
-        assert_eq!((repair.failed, repair.verification.findings), (BTreeMap::new(), vec![]));
+        assert_eq!(
+            (repair.failed, repair.verification.findings),
+            (BTreeMap::new(), vec![])
+        );
         assert_eq!(repair.repaired.len(), keys.len());
         for key in &keys {
             assert_eq!(memory.objects()[key], original.objects()[key]);
@@ -64,12 +76,18 @@ async fn repair_fetches_every_missing_or_damaged_object() {
     }
 }
 
-/// A bucket or a folder may refuse to overwrite. The error is reported, and nothing is deleted to make room.
+/// A bucket or a folder may refuse to overwrite. The error is reported, and nothing is deleted to
+/// make room.
 #[tokio::test(flavor = "multi_thread")]
 async fn repair_reports_objects_that_the_store_refuses() {
     let (_, from) = mirror(&[V1]).await;
     let (memory, to) = mirror(&[V1]).await;
-    let key = snapshot(&to).await.all.gzip.with_kind(Kind::All(Encoding::Gzip)).key();
+    let key = snapshot(&to)
+        .await
+        .all
+        .gzip
+        .with_kind(Kind::All(Encoding::Gzip))
+        .key();
     memory.corrupt(&key, "damaged");
     memory.set_hook(|call, moment| match call.action {
         Action::Put(_) | Action::Commit(_) if moment == Moment::Before => Answer::Deny,
@@ -77,7 +95,11 @@ async fn repair_reports_objects_that_the_store_refuses() {
     });
     let repair = repair(&from, &to).await;
     memory.clear_hook();
-    assert!(repair.failed.keys().eq([&key.to_string()]), "{:?}", repair.failed);
+    assert!(
+        repair.failed.keys().eq([&key.to_string()]),
+        "{:?}",
+        repair.failed
+    );
     assert_eq!(repair.verification.findings.len(), 1);
     assert_eq!(memory.count(|action| *action == Action::Delete), 0);
 }

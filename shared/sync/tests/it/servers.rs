@@ -59,9 +59,17 @@ async fn copier(address: SocketAddr, headers: HeaderMap) -> (MemoryStore, Copier
         read_timeout: Duration::from_secs(5),
         ..FetchSettings::default()
     };
-    let origin = HttpOrigin::new(format!("http://{address}").parse().unwrap(), settings, headers).unwrap();
+    let origin = HttpOrigin::new(
+        format!("http://{address}").parse().unwrap(),
+        settings,
+        headers,
+    )
+    .unwrap();
     let (memory, to) = mirror(&[]).await;
-    (memory, Copier::new(Arc::new(origin), to, SyncOptions::default()))
+    (
+        memory,
+        Copier::new(Arc::new(origin), to, SyncOptions::default()),
+    )
 }
 
 async fn copy(address: SocketAddr, headers: HeaderMap) -> (MemoryStore, SyncReport) {
@@ -72,11 +80,16 @@ async fn copy(address: SocketAddr, headers: HeaderMap) -> (MemoryStore, SyncRepo
 }
 
 /// Copies a mirror from a server that tells these lies, which must not matter.
-async fn copy_in_spite_of(lie: impl Fn(&Key, &Request, Bytes) -> Option<Response<Body>> + Send + Sync + 'static) {
+async fn copy_in_spite_of(
+    lie: impl Fn(&Key, &Request, Bytes) -> Option<Response<Body>> + Send + Sync + 'static,
+) {
     let (original, _) = mirror(&[V1]).await;
     let address = server(original.clone(), Arc::new(lie)).await;
     let (memory, report) = copy(address, HeaderMap::new()).await;
-    assert_eq!((report.error.clone(), report.outcome), (None, Outcome::Published));
+    assert_eq!(
+        (report.error.clone(), report.outcome),
+        (None, Outcome::Published)
+    );
     assert_eq!(published(&memory).await, published(&original).await);
 }
 
@@ -88,7 +101,8 @@ const fn is_snapshot(key: &Key) -> bool {
     matches!(key, Key::Object(Kind::Snapshot, _))
 }
 
-/// A mirror of an earlier version lists a catalog that it does not serve, because its availability is `Unavailable`.
+/// A mirror of an earlier version lists a catalog that it does not serve, because its availability
+/// is `Unavailable`.
 #[tokio::test(flavor = "multi_thread")]
 async fn copy_listed_passes_over_catalogs_that_the_origin_does_not_serve() {
     let (original, from) = mirror(&[V1]).await;
@@ -98,12 +112,18 @@ async fn copy_listed_passes_over_catalogs_that_the_origin_does_not_serve() {
     let address = server(original, Arc::new(|_, _, _| None)).await;
     let (memory, copier) = copier(address, HeaderMap::new()).await;
     let reports = copier.copy_listed().await.unwrap();
-    let outcomes = reports.iter().map(|report| (report.outcome, report.not_served));
+    let outcomes = reports
+        .iter()
+        .map(|report| (report.outcome, report.not_served));
     assert!(
         outcomes.eq([(Outcome::Published, false), (Outcome::Unchanged, true)]),
         "{reports:?}"
     );
-    assert!(!memory.objects().contains_key(&Key::Status(unavailable.clone())));
+    assert!(
+        !memory
+            .objects()
+            .contains_key(&Key::Status(unavailable.clone()))
+    );
     // A name that the user asks for has to be there.
     let report = &copier.copy_all(&[unavailable]).await[0];
     let text = report.error.clone().unwrap();
@@ -113,21 +133,57 @@ async fn copy_listed_passes_over_catalogs_that_the_origin_does_not_serve() {
 #[tokio::test(flavor = "multi_thread")]
 async fn copy_from_lying_server_fails_and_names_the_object() {
     let shards = |lie: fn(&Request, Bytes) -> Response<Body>| {
-        Arc::new(move |key: &Key, request: &Request, bytes| is_shard(key).then(|| lie(request, bytes))) as Lie
+        Arc::new(move |key: &Key, request: &Request, bytes| {
+            is_shard(key).then(|| lie(request, bytes))
+        }) as Lie
     };
-    let page_for = |is: fn(&Key) -> bool| -> Lie { Arc::new(move |key, _, _| is(key).then(|| status(StatusCode::OK))) };
+    let page_for = |is: fn(&Key) -> bool| -> Lie {
+        Arc::new(move |key, _, _| is(key).then(|| status(StatusCode::OK)))
+    };
     let (original, _) = mirror(&[V1]).await;
     for (case, says, lie) in [
-        ("short", ".json", shards(|_, bytes| whole(bytes[1..].to_vec()))),
-        ("long", ".json", shards(|_, bytes| whole([&bytes[..], b"x"].concat()))),
-        ("other", ".json", shards(|_, bytes| whole(vec![0; bytes.len()]))),
-        ("missing", ".json", shards(|_, _| status(StatusCode::NOT_FOUND))),
-        ("forbidden", ".json", shards(|_, _| status(StatusCode::FORBIDDEN))),
-        ("always busy", "502", shards(|_, _| status(StatusCode::BAD_GATEWAY))),
+        (
+            "short",
+            ".json",
+            shards(|_, bytes| whole(bytes[1..].to_vec())),
+        ),
+        (
+            "long",
+            ".json",
+            shards(|_, bytes| whole([&bytes[..], b"x"].concat())),
+        ),
+        (
+            "other",
+            ".json",
+            shards(|_, bytes| whole(vec![0; bytes.len()])),
+        ),
+        (
+            "missing",
+            ".json",
+            shards(|_, _| status(StatusCode::NOT_FOUND)),
+        ),
+        (
+            "forbidden",
+            ".json",
+            shards(|_, _| status(StatusCode::FORBIDDEN)),
+        ),
+        (
+            "always busy",
+            "502",
+            shards(|_, _| status(StatusCode::BAD_GATEWAY)),
+        ),
         ("html", ".json", page_for(is_shard)),
-        ("html pointer", ".json", page_for(|key| matches!(key, Key::Current(_)))),
+        (
+            "html pointer",
+            ".json",
+            page_for(|key| matches!(key, Key::Current(_))),
+        ),
         ("html snapshot", "belong together", page_for(is_snapshot)),
-        ("loop", ".json", shards(|request, _| redirect(request.uri().path()))),
+        (
+            "loop",
+            ".json",
+            shards(|request, _| redirect(request.uri().path())),
+        ),
         (
             "downhill",
             "link-local",
@@ -139,7 +195,10 @@ async fn copy_from_lying_server_fails_and_names_the_object() {
         assert_eq!(report.outcome, Outcome::Failed, "{case}");
         let error = report.error.clone().unwrap();
         assert!(error.contains(says), "{case}: {error}");
-        assert!(!memory.objects().contains_key(&Key::Current(name())), "{case}");
+        assert!(
+            !memory.objects().contains_key(&Key::Current(name())),
+            "{case}"
+        );
     }
 }
 
@@ -167,9 +226,17 @@ async fn copy_that_knows_the_pointer_gets_no_body_in_either_coding() {
             if !matches!(key, Key::Current(_)) {
                 return None;
             }
-            let field = |name| request.headers().get(name).map_or("", |value| value.to_str().unwrap());
+            let field = |name| {
+                request
+                    .headers()
+                    .get(name)
+                    .map_or("", |value| value.to_str().unwrap())
+            };
             assert_eq!(field(header::ACCEPT_ENCODING), "gzip");
-            if field(header::IF_NONE_MATCH).split(", ").any(|known| known == tag) {
+            if field(header::IF_NONE_MATCH)
+                .split(", ")
+                .any(|known| known == tag)
+            {
                 return Some(status(StatusCode::NOT_MODIFIED));
             }
             counted.fetch_add(1, Ordering::Relaxed);
@@ -177,7 +244,10 @@ async fn copy_that_knows_the_pointer_gets_no_body_in_either_coding() {
         };
         let address = server(original, Arc::new(lie)).await;
         let (_, copier) = copier(address, HeaderMap::new()).await;
-        let outcomes = [copy_one(&copier).await.outcome, copy_one(&copier).await.outcome];
+        let outcomes = [
+            copy_one(&copier).await.outcome,
+            copy_one(&copier).await.outcome,
+        ];
         assert_eq!(outcomes, [Outcome::Published, Outcome::Unchanged]);
         assert_eq!(sent.load(Ordering::Relaxed), 1, "{encoding:?}");
     }
@@ -185,12 +255,18 @@ async fn copy_that_knows_the_pointer_gets_no_body_in_either_coding() {
 
 fn redirect(to: &str) -> Response<Body> {
     let response = Response::builder().status(StatusCode::TEMPORARY_REDIRECT);
-    response.header(header::LOCATION, to).body(Body::empty()).unwrap()
+    response
+        .header(header::LOCATION, to)
+        .body(Body::empty())
+        .unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn copy_waits_for_server_that_is_unavailable() {
-    for busy in [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE] {
+    for busy in [
+        StatusCode::TOO_MANY_REQUESTS,
+        StatusCode::SERVICE_UNAVAILABLE,
+    ] {
         let asked = AtomicUsize::new(0);
         let is_busy = move || asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(2);
         copy_in_spite_of(move |_, _, _| is_busy().then(|| status(busy))).await;
@@ -212,7 +288,11 @@ async fn copy_resumes_body_that_breaks_off() {
                 return Some(response.body(body).unwrap());
             }
             let from = range.filter(|_| ranges)?.to_str().ok()?;
-            let from: usize = from.strip_prefix("bytes=")?.strip_suffix('-')?.parse().ok()?;
+            let from: usize = from
+                .strip_prefix("bytes=")?
+                .strip_suffix('-')?
+                .parse()
+                .ok()?;
             let range = format!("bytes {from}-{}/{}", bytes.len() - 1, bytes.len());
             let response = Response::builder().status(StatusCode::PARTIAL_CONTENT);
             let response = response.header(header::CONTENT_RANGE, range);
@@ -244,7 +324,13 @@ async fn redirects_to_other_origins_carry_no_credentials() {
     .await;
     let (_, refused) = copy(front, HeaderMap::new()).await;
     assert!(refused.error.clone().unwrap().contains("401"));
-    let secret = HeaderMap::from_iter([(HeaderName::from_static("x-token"), HeaderValue::from_static("secret"))]);
+    let secret = HeaderMap::from_iter([(
+        HeaderName::from_static("x-token"),
+        HeaderValue::from_static("secret"),
+    )]);
     let (_, report) = copy(front, secret).await;
-    assert_eq!((report.error.clone(), report.outcome), (None, Outcome::Published));
+    assert_eq!(
+        (report.error.clone(), report.outcome),
+        (None, Outcome::Published)
+    );
 }

@@ -11,8 +11,8 @@ pub fn current(snapshot: &Snapshot) -> Current {
 
 /// Builder of a pointer, `current.json`. It is unsigned.
 ///
-/// The default is the first publication, of [`SOURCE`] at revision `sha256:00`. It is published at [`first_published_at()`], and each later one
-/// a minute after the one before.
+/// The default is the first publication, of [`SOURCE`] at revision `sha256:00`. It is published at
+/// [`first_published_at()`], and each later one a minute after the one before.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct CurrentBuilder {
@@ -42,7 +42,8 @@ impl CurrentBuilder {
         }
     }
 
-    /// Publishes after another state: the serial grows by one, and `previous` starts with that state.
+    /// Publishes after another state: the serial grows by one, and `previous` starts with that
+    /// state.
     pub fn after(mut self, before: Option<&Current>) -> Self {
         self.before = before.cloned();
         self
@@ -84,7 +85,8 @@ impl CurrentBuilder {
         let mut current = Current::publish(self.before.as_ref(), &self.snapshot, publication);
         current.serial = self.serial.unwrap_or(current.serial);
         current.previous = self.previous.unwrap_or(current.previous);
-        current.published_at = first_published_at() + Duration::from_secs(60 * current.serial.saturating_sub(1));
+        current.published_at =
+            first_published_at() + Duration::from_secs(60 * current.serial.saturating_sub(1));
         current
     }
 }

@@ -1,4 +1,5 @@
-//! Builders of the stored documents with defaults, so that a new field touches the builder and not every test.
+//! Builders of the stored documents with defaults, so that a new field touches the builder and not
+//! every test.
 
 mod current;
 mod snapshot;

@@ -2,11 +2,12 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use model::{
-    AllFormats, CatalogImage, Content, Encoding, Index, IndexedMeta, IndexedShard, Key, Kind, ObjectDigest,
-    RENDER_VERSION, Sha256, ShardRef, Snapshot, StoredDocument,
+    AllFormats, CatalogImage, Content, Encoding, Index, IndexedMeta, IndexedShard, Key, Kind,
+    ObjectDigest, RENDER_VERSION, Sha256, ShardRef, Snapshot, StoredDocument,
 };
 
-/// Returns the Snapshot of these Packages, given as names and lines. An empty name is the global group.
+/// Returns the Snapshot of these Packages, given as names and lines. An empty name is the global
+/// group.
 ///
 /// ```
 /// let line = "{\"name\":\"db\",\"schema\":\"olm.package\"}\n";
@@ -15,12 +16,17 @@ use model::{
 /// ```
 pub fn snapshot(packages: &[(&str, &str)]) -> Snapshot {
     let add = |builder: SnapshotBuilder, (name, lines): &(&str, &str)| builder.package(name, lines);
-    packages.iter().fold(SnapshotBuilder::new(), add).build().snapshot
+    packages
+        .iter()
+        .fold(SnapshotBuilder::new(), add)
+        .build()
+        .snapshot
 }
 
 /// Builder of a Snapshot and of the objects that it names.
 ///
-/// The default is a catalog without Packages, with `all.json` as zstd and gzip, and without an image.
+/// The default is a catalog without Packages, with `all.json` as zstd and gzip, and without an
+/// image.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct SnapshotBuilder {
@@ -37,7 +43,8 @@ pub struct BuiltSnapshot {
     pub snapshot: Snapshot,
     /// Uncompressed `all.json`.
     pub all: Vec<u8>,
-    /// Stored bytes of the Shards, the index, the facts, the encodings of `all.json` and the Snapshot itself.
+    /// Stored bytes of the Shards, the index, the facts, the encodings of `all.json` and the
+    /// Snapshot itself.
     pub objects: BTreeMap<Key, Bytes>,
 }
 
@@ -49,13 +56,19 @@ impl SnapshotBuilder {
 
     /// Adds lines to a Package. An empty name is the global group.
     pub fn package(mut self, name: &str, lines: impl AsRef<[u8]>) -> Self {
-        self.packages.entry(name.to_owned()).or_default().extend(lines.as_ref());
+        self.packages
+            .entry(name.to_owned())
+            .or_default()
+            .extend(lines.as_ref());
         self
     }
 
     /// Stores `all.json` uncompressed too.
     pub fn identity(self) -> Self {
-        Self { identity: true, ..self }
+        Self {
+            identity: true,
+            ..self
+        }
     }
 
     /// Adds a container image, whose blobs the test stores itself.
@@ -95,7 +108,12 @@ impl SnapshotBuilder {
             });
         }
         // The global group has an empty name, so the map has it first, as `all.json` does.
-        let all = self.packages.values().map(Vec::as_slice).collect::<Vec<_>>().concat();
+        let all = self
+            .packages
+            .values()
+            .map(Vec::as_slice)
+            .collect::<Vec<_>>()
+            .concat();
         let global = shards.first().is_some_and(|shard| shard.name.is_empty());
         let snapshot = Snapshot {
             render_version: RENDER_VERSION,
@@ -105,7 +123,9 @@ impl SnapshotBuilder {
             all: AllFormats {
                 zstd: put(Kind::All(Encoding::Zstd), compress(&all)),
                 gzip: put(Kind::All(Encoding::Gzip), crate::gzip(&all)),
-                identity: self.identity.then(|| put(Kind::All(Encoding::Identity), all.clone())),
+                identity: self
+                    .identity
+                    .then(|| put(Kind::All(Encoding::Identity), all.clone())),
             },
             index: put(Kind::Index, stored(&index)),
             facts: self
@@ -118,7 +138,11 @@ impl SnapshotBuilder {
             image: self.image.clone(),
         };
         put(Kind::Snapshot, stored(&snapshot));
-        BuiltSnapshot { snapshot, all, objects }
+        BuiltSnapshot {
+            snapshot,
+            all,
+            objects,
+        }
     }
 }
 

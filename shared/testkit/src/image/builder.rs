@@ -60,7 +60,9 @@ impl ImageBuilder {
         let mut image = Image::of_manifest(MANIFEST, manifest.to_string().into());
         image.layers = packed.iter().map(|layer| digest(&layer.bytes)).collect();
         let blobs = packed.into_iter().map(|layer| layer.bytes).chain([config]);
-        image.blobs.extend(blobs.map(|bytes| (digest(&bytes), bytes)));
+        image
+            .blobs
+            .extend(blobs.map(|bytes| (digest(&bytes), bytes)));
         image
     }
 
@@ -76,7 +78,8 @@ impl ImageBuilder {
 }
 
 fn manifest(config: &Bytes, layers: &[Packed]) -> Value {
-    let layer_type = |layer: &Packed| format!("application/vnd.oci.image.layer.v1.tar{}", layer.suffix);
+    let layer_type =
+        |layer: &Packed| format!("application/vnd.oci.image.layer.v1.tar{}", layer.suffix);
     let layers: Vec<_> = layers
         .iter()
         .map(|layer| descriptor(&layer_type(layer), &layer.bytes))

@@ -7,7 +7,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use tar::{EntryType, Header};
 
-/// Builder of a layer. Entries keep the order in which they are added. The default compression is gzip.
+/// Builder of a layer. Entries keep the order in which they are added. The default compression is
+/// gzip.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct Layer {
@@ -45,7 +46,12 @@ impl Layer {
 
     /// Adds a directory; a slash is appended to its path.
     pub fn dir(self, path: &str) -> Self {
-        self.entry(EntryType::Directory, format!("{path}/").as_bytes(), b"", b"")
+        self.entry(
+            EntryType::Directory,
+            format!("{path}/").as_bytes(),
+            b"",
+            b"",
+        )
     }
 
     /// Adds a symlink with any target.
@@ -80,7 +86,8 @@ impl Layer {
         self
     }
 
-    /// Adds the text of PAX records, well-formed or not, for the next entry or for all. A record begins with its own length.
+    /// Adds the text of PAX records, well-formed or not, for the next entry or for all. A record
+    /// begins with its own length.
     pub fn pax_text(self, kind: EntryType, text: &[u8]) -> Self {
         self.entry(kind, b"PaxHeaders/x", b"", text)
     }
@@ -136,7 +143,11 @@ impl Layer {
             Packing::Zstd => (zstd(&tar).into(), "+zstd"),
             Packing::Raw(bytes) => (bytes.clone(), "+gzip"),
         };
-        Packed { bytes, diff_id, suffix }
+        Packed {
+            bytes,
+            diff_id,
+            suffix,
+        }
     }
 }
 

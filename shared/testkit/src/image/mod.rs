@@ -44,7 +44,9 @@ pub fn digest(bytes: &[u8]) -> String {
 pub fn index(images: &[(&str, &Image)]) -> Image {
     let media_type = "application/vnd.oci.image.index.v1+json";
     let entry = |(platform, image): &(&str, &Image)| {
-        let (os, architecture) = platform.split_once('/').expect("a platform is os/architecture");
+        let (os, architecture) = platform
+            .split_once('/')
+            .expect("a platform is os/architecture");
         json!({
             "mediaType": image.media_type,
             "digest": image.digest,
@@ -77,7 +79,10 @@ impl Image {
 
     /// Changes the manifest and keeps the blobs, so that the manifest can name them wrongly.
     pub fn with_changed_manifest(mut self, change: impl FnOnce(&mut Value)) -> Self {
-        let (media_type, body) = self.manifests.remove(&self.digest).expect("the manifest is there");
+        let (media_type, body) = self
+            .manifests
+            .remove(&self.digest)
+            .expect("the manifest is there");
         let mut manifest = serde_json::from_slice(&body).expect("the manifest is JSON");
         change(&mut manifest);
         let changed = Self::of_manifest(&media_type, manifest.to_string().into());

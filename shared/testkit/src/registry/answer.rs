@@ -3,7 +3,8 @@
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request as Incoming, State};
 use axum::http::header::{
-    ACCEPT_RANGES, AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, COOKIE, HOST,
+    ACCEPT_RANGES, AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE,
+    COOKIE, HOST,
 };
 use axum::http::header::{LOCATION, RANGE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, Method, Response, request::Parts};
@@ -50,9 +51,15 @@ pub(crate) async fn answer(State(shared): State<Shared>, incoming: Incoming) -> 
 async fn coded(response: Response<Body>, coding: &'static str) -> Response<Body> {
     let (mut parts, body) = response.into_parts();
     let body = to_bytes(body, usize::MAX).await.expect("the body is whole");
-    let body = if coding == "gzip" { gzip(&body) } else { vec![0] };
+    let body = if coding == "gzip" {
+        gzip(&body)
+    } else {
+        vec![0]
+    };
     parts.headers.remove(CONTENT_LENGTH);
-    parts.headers.insert(CONTENT_ENCODING, HeaderValue::from_static(coding));
+    parts
+        .headers
+        .insert(CONTENT_ENCODING, HeaderValue::from_static(coding));
     Response::from_parts(parts, body.into())
 }
 
@@ -92,20 +99,29 @@ fn respond(
 ) -> Response<Body> {
     match fault {
         Some(Fault::Status(code, retry_after)) => {
-            let fields = retry_after.iter().map(|value| (RETRY_AFTER.as_str(), value));
+            let fields = retry_after
+                .iter()
+                .map(|value| (RETRY_AFTER.as_str(), value));
             return scripted(*code, fields, "");
         }
         Some(Fault::Redirect(to)) => return scripted(307, [(LOCATION.as_str(), to)], ""),
         Some(Fault::Body(body)) => return scripted(200, [], body),
         Some(Fault::Answer(code, fields, body)) => {
-            return scripted(*code, fields.iter().map(|(name, value)| (*name, value)), body);
+            return scripted(
+                *code,
+                fields.iter().map(|(name, value)| (*name, value)),
+                body,
+            );
         }
         Some(Fault::Cut(_) | Fault::Digest(_) | Fault::Header(..) | Fault::Pass) | None => {}
     }
     if request.kind == Kind::Token {
         return token(state, request);
     }
-    if let Some(challenge) = state.auth.refuse(request.authorization.as_deref(), &state.base) {
+    if let Some(challenge) = state
+        .auth
+        .refuse(request.authorization.as_deref(), &state.base)
+    {
         let refused = status(state.challenge_status.unwrap_or(401));
         return finish(refused.header(WWW_AUTHENTICATE, challenge), Body::empty());
     }
@@ -120,23 +136,38 @@ fn respond(
     }
 }
 
-fn scripted<'a>(code: u16, fields: impl IntoIterator<Item = (&'a str, &'a String)>, body: &str) -> Response<Body> {
+fn scripted<'a>(
+    code: u16,
+    fields: impl IntoIterator<Item = (&'a str, &'a String)>,
+    body: &str,
+) -> Response<Body> {
     let fields = fields.into_iter();
-    let response = fields.fold(status(code), |response, (name, value)| response.header(name, value));
+    let response = fields.fold(status(code), |response, (name, value)| {
+        response.header(name, value)
+    });
     finish(response, body.to_owned())
 }
 
 fn token(state: &mut Inner, request: &Request) -> Response<Body> {
-    match state.auth.token(request.authorization.as_deref(), &request.body) {
+    match state
+        .auth
+        .token(request.authorization.as_deref(), &request.body)
+    {
         Some(token) => {
-            let body = json!({"token": token, "expires_in": state.auth.lifetime().as_secs().max(1)});
+            let body =
+                json!({"token": token, "expires_in": state.auth.lifetime().as_secs().max(1)});
             finish(status(200), body.to_string())
         }
         None => empty(401),
     }
 }
 
-fn manifest(state: &Inner, request: &Request, method: &Method, fault: Option<&Fault>) -> Response<Body> {
+fn manifest(
+    state: &Inner,
+    request: &Request,
+    method: &Method,
+    fault: Option<&Fault>,
+) -> Response<Body> {
     let path = request.path.trim_start_matches("/v2/");
     let Some((repository, reference)) = path.split_once("/manifests/") else {
         return empty(404);
@@ -168,15 +199,27 @@ fn blob(state: &Inner, request: &Request, fault: Option<&Fault>) -> Response<Bod
         return empty(404);
     };
     let range = request.range.as_deref().filter(|_| !state.has_no_ranges);
-    let from: Option<usize> = range.and_then(|range| range.strip_prefix("bytes=")?.strip_suffix('-')?.parse().ok());
+    let from: Option<usize> = range.and_then(|range| {
+        range
+            .strip_prefix("bytes=")?
+            .strip_suffix('-')?
+            .parse()
+            .ok()
+    });
     let (response, bytes) = match from.filter(|from| *from < bytes.len()) {
         Some(from) => {
             let range = format!("bytes {from}-{}/{}", bytes.len() - 1, bytes.len());
-            (status(206).header(CONTENT_RANGE, range), bytes.slice(from..))
+            (
+                status(206).header(CONTENT_RANGE, range),
+                bytes.slice(from..),
+            )
         }
         None => (status(200).header(ACCEPT_RANGES, "bytes"), bytes.clone()),
     };
-    finish(response.header(CONTENT_LENGTH, bytes.len()), body(bytes, fault))
+    finish(
+        response.header(CONTENT_LENGTH, bytes.len()),
+        body(bytes, fault),
+    )
 }
 
 /// Returns the bytes, or some of them and a broken connection.

@@ -79,7 +79,8 @@ impl Auth {
         }
         self.count += 1;
         let token = format!("token-{}", self.count);
-        self.tokens.insert(token.clone(), Instant::now() + self.lifetime());
+        self.tokens
+            .insert(token.clone(), Instant::now() + self.lifetime());
         Some(token)
     }
 }

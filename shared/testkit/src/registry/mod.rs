@@ -105,7 +105,8 @@ impl Builder {
         self
     }
 
-    /// Sends all bodies with a content coding, whatever is asked for: `gzip`, or another name for bytes of no use.
+    /// Sends all bodies with a content coding, whatever is asked for: `gzip`, or another name for
+    /// bytes of no use.
     pub fn coded_as(mut self, coding: &'static str) -> Self {
         self.state.coding = Some(coding);
         self
@@ -144,8 +145,13 @@ impl Builder {
     pub async fn start(self) -> Registry {
         let address = self.address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
         let shared = Shared::new(Mutex::new(self.state));
-        let router = Router::new().fallback(answer::answer).with_state(shared.clone());
-        let tls = self.tls_names.as_deref().map(|names| (names, self.certificate_fault));
+        let router = Router::new()
+            .fallback(answer::answer)
+            .with_state(shared.clone());
+        let tls = self
+            .tls_names
+            .as_deref()
+            .map(|names| (names, self.certificate_fault));
         let serving = Serving::start(address, router, tls).await;
         shared.lock().base.clone_from(&serving.url);
         Registry { serving, shared }
@@ -182,7 +188,9 @@ impl Registry {
     pub fn push(&self, repository: &str, tag: &str, image: &Image) {
         let mut state = self.shared.lock();
         for (digest, manifest) in &image.manifests {
-            state.manifests.insert(named(repository, digest), manifest.clone());
+            state
+                .manifests
+                .insert(named(repository, digest), manifest.clone());
         }
         state.blobs.extend(image.blobs.clone());
         let top = image.manifests[&image.digest].clone();
@@ -191,7 +199,10 @@ impl Registry {
 
     /// Replaces the bytes that are served under a digest.
     pub fn replace_blob(&self, digest: &str, bytes: impl Into<Bytes>) {
-        self.shared.lock().blobs.insert(digest.to_owned(), bytes.into());
+        self.shared
+            .lock()
+            .blobs
+            .insert(digest.to_owned(), bytes.into());
     }
 
     /// Adds a fault for the next request of a kind. Several faults are used one after another.
@@ -211,12 +222,19 @@ impl Registry {
 
     /// Returns the number of requests of a kind.
     pub fn count(&self, kind: Kind) -> usize {
-        self.requests().iter().filter(|request| request.kind == kind).count()
+        self.requests()
+            .iter()
+            .filter(|request| request.kind == kind)
+            .count()
     }
 
     /// Returns the largest number of requests of a kind that were answered at the same time.
     pub fn most_at_once(&self, kind: Kind) -> usize {
-        self.shared.lock().running.get(&kind).map_or(0, |(_, most)| *most)
+        self.shared
+            .lock()
+            .running
+            .get(&kind)
+            .map_or(0, |(_, most)| *most)
     }
 
     /// Clears the log of requests, not the faults.

@@ -22,7 +22,8 @@ pub enum CertificateFault {
     Expired,
     /// No CA has signed the certificate.
     SelfSigned,
-    /// The certificate calls itself a CA and is to be trusted itself, as `openssl req -x509` makes it.
+    /// The certificate calls itself a CA and is to be trusted itself, as `openssl req -x509` makes
+    /// it.
     OwnAuthority,
     /// As [`Self::OwnAuthority`], and valid until 2001.
     ExpiredAuthority,
@@ -34,7 +35,11 @@ pub(crate) struct Tls {
 }
 
 /// Wraps `tcp` and returns the certificate of the CA in PEM.
-pub(crate) fn listener(tcp: TcpListener, names: &[String], fault: CertificateFault) -> (Tls, String) {
+pub(crate) fn listener(
+    tcp: TcpListener,
+    names: &[String],
+    fault: CertificateFault,
+) -> (Tls, String) {
     let ca_key = KeyPair::generate().expect("a key can be made");
     let mut ca = CertificateParams::default();
     ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -49,8 +54,12 @@ pub(crate) fn listener(tcp: TcpListener, names: &[String], fault: CertificateFau
     if is_authority {
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     }
-    if matches!(fault, CertificateFault::Expired | CertificateFault::ExpiredAuthority) {
-        (params.not_before, params.not_after) = (date_time_ymd(2000, 1, 1), date_time_ymd(2001, 1, 1));
+    if matches!(
+        fault,
+        CertificateFault::Expired | CertificateFault::ExpiredAuthority
+    ) {
+        (params.not_before, params.not_after) =
+            (date_time_ymd(2000, 1, 1), date_time_ymd(2001, 1, 1));
     }
     let signed = if is_authority || fault == CertificateFault::SelfSigned {
         params.self_signed(&key)
@@ -58,7 +67,11 @@ pub(crate) fn listener(tcp: TcpListener, names: &[String], fault: CertificateFau
         params.signed_by(&key, &issuer)
     };
     let certificate = signed.expect("a key can sign");
-    let ca_pem = if is_authority { certificate.pem() } else { ca_pem };
+    let ca_pem = if is_authority {
+        certificate.pem()
+    } else {
+        ca_pem
+    };
     let key = PrivateKeyDer::try_from(key.serialize_der()).expect("a made key is a key");
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()

@@ -1,4 +1,5 @@
-//! Takes pushed blobs and manifests, as a strict registry does: a manifest comes after what it names.
+//! Takes pushed blobs and manifests, as a strict registry does: a manifest comes after what it
+//! names.
 
 use axum::body::Body;
 use axum::http::header::LOCATION;
@@ -11,7 +12,12 @@ use crate::registry::{Inner, Request, named};
 use crate::serving::{empty, finish, status};
 
 /// Answers a request that changes the registry; `None` for any other.
-pub(super) fn answer(state: &mut Inner, request: &Request, method: &Method, body: &Bytes) -> Option<Response<Body>> {
+pub(super) fn answer(
+    state: &mut Inner,
+    request: &Request,
+    method: &Method,
+    body: &Bytes,
+) -> Option<Response<Body>> {
     let path = request.path.trim_start_matches("/v2/");
     if let Some((repository, _)) = path.split_once("/blobs/uploads/") {
         return match *method {
@@ -40,17 +46,27 @@ fn blob(state: &mut Inner, request: &Request, body: &Bytes) -> Response<Body> {
     empty(201)
 }
 
-fn manifest(state: &mut Inner, repository: &str, version: &str, media_type: &str, body: &Bytes) -> Response<Body> {
+fn manifest(
+    state: &mut Inner,
+    repository: &str,
+    version: &str,
+    media_type: &str,
+    body: &Bytes,
+) -> Response<Body> {
     let document: Value = serde_json::from_slice(body).unwrap_or_default();
     let named_in = |field: &str| document[field].as_array().cloned().unwrap_or_default();
-    let blobs = named_in("layers").into_iter().chain([document["config"].clone()]);
+    let blobs = named_in("layers")
+        .into_iter()
+        .chain([document["config"].clone()]);
     let digest_of = |named: &Value| named["digest"].as_str().unwrap_or_default().to_owned();
     let has_blobs = blobs
         .filter(|blob| !blob.is_null())
         .all(|blob| state.blobs.contains_key(&digest_of(&blob)));
-    let has_manifests = named_in("manifests")
-        .iter()
-        .all(|manifest| state.manifests.contains_key(&named(repository, &digest_of(manifest))));
+    let has_manifests = named_in("manifests").iter().all(|manifest| {
+        state
+            .manifests
+            .contains_key(&named(repository, &digest_of(manifest)))
+    });
     if !has_blobs || !has_manifests || document["mediaType"] != media_type {
         return finish(status(400), "MANIFEST_BLOB_UNKNOWN");
     }

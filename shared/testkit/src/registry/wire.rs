@@ -26,7 +26,8 @@ pub enum Say {
     Wait(Duration),
 }
 
-/// Server on a free port of 127.0.0.1, until it is dropped. It closes each connection after the last step.
+/// Server on a free port of 127.0.0.1, until it is dropped. It closes each connection after the
+/// last step.
 pub struct Wire {
     host: String,
     heard: Arc<Heard>,
@@ -40,7 +41,8 @@ struct Heard {
 }
 
 impl Wire {
-    /// Starts a server that takes these steps on every connection, after the first bytes of the client.
+    /// Starts a server that takes these steps on every connection, after the first bytes of the
+    /// client.
     pub async fn start(says: Vec<Say>) -> Self {
         let (listener, host) = bind(Ipv4Addr::LOCALHOST.into()).await;
         let heard = Arc::<Heard>::default();

@@ -23,7 +23,9 @@ pub(super) async fn answer(State(shared): State<Shared>, incoming: Incoming) -> 
     let bytes = to_bytes(body, usize::MAX).await.unwrap_or_default();
     let query = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri);
     let query = query.map(|Query(query)| query).unwrap_or_default();
-    let path = percent_decode_str(parts.uri.path()).decode_utf8_lossy().into_owned();
+    let path = percent_decode_str(parts.uri.path())
+        .decode_utf8_lossy()
+        .into_owned();
     let request = S3Request::new(&parts.method, path, query, &parts.headers);
     if request.call == S3Call::Put && shared.lock().conditions == Conditions::CheckedBefore {
         let checked = check(&mut shared.lock(), &request);
@@ -40,7 +42,11 @@ pub(super) async fn answer(State(shared): State<Shared>, incoming: Incoming) -> 
 }
 
 /// Serves a request under one lock, so every request is atomic.
-fn respond(state: &mut Inner, request: &S3Request, bytes: Bytes) -> (Option<S3Fault>, Response<Body>) {
+fn respond(
+    state: &mut Inner,
+    request: &S3Request,
+    bytes: Bytes,
+) -> (Option<S3Fault>, Response<Body>) {
     state.script.requests.push(request.clone());
     let fault = state.script.next(&request.call);
     if let Some(S3Fault::Status(status, code)) = fault {

@@ -40,7 +40,11 @@ impl Bucket {
     /// Checks the conditions of a write (Amazon S3 User Guide, "Conditional writes").
     pub(super) fn check(&self, name: &str, request: &S3Request) -> Result<(), Refusal> {
         let found = self.objects.get(name);
-        match (request.header("if-none-match"), request.header("if-match"), found) {
+        match (
+            request.header("if-none-match"),
+            request.header("if-match"),
+            found,
+        ) {
             (Some("*"), _, Some(_)) => Err((412, "PreconditionFailed")),
             (Some(other), _, _) if other != "*" => Err((501, "NotImplemented")),
             (_, Some(_), None) => Err((404, "NoSuchKey")),
@@ -50,11 +54,20 @@ impl Bucket {
     }
 
     /// Checks a write as [R2 documents it](https://developers.cloudflare.com/r2/api/error-codes/).
-    pub(super) fn check_as_r2(&mut self, name: &str, request: &S3Request, limit: Duration) -> Result<(), Refusal> {
+    pub(super) fn check_as_r2(
+        &mut self,
+        name: &str,
+        request: &S3Request,
+        limit: Duration,
+    ) -> Result<(), Refusal> {
         if request.header("content-length").is_none() {
             return Err((411, "MissingContentLength"));
         }
-        if self.written.get(name).is_some_and(|last| last.elapsed() < limit) {
+        if self
+            .written
+            .get(name)
+            .is_some_and(|last| last.elapsed() < limit)
+        {
             return Err((429, "TooManyRequests"));
         }
         self.written.insert(name.to_owned(), Instant::now());
@@ -64,7 +77,12 @@ impl Bucket {
         }
     }
 
-    pub(super) fn put(&mut self, name: &str, request: &S3Request, bytes: Bytes) -> Result<String, Refusal> {
+    pub(super) fn put(
+        &mut self,
+        name: &str,
+        request: &S3Request,
+        bytes: Bytes,
+    ) -> Result<String, Refusal> {
         let checksum = checked(request, &bytes)?;
         let tag = tag(&bytes);
         let object = StoredObject {
@@ -79,8 +97,9 @@ impl Bucket {
     }
 }
 
-/// Compares the bytes with the signed hash of the payload and with the checksum, and returns the latter if the request has
-/// one. A body in the encoding `aws-chunked` is refused, as some servers do.
+/// Compares the bytes with the signed hash of the payload and with the checksum, and returns the
+/// latter if the request has one. A body in the encoding `aws-chunked` is refused, as some servers
+/// do.
 fn checked(request: &S3Request, bytes: &[u8]) -> Result<Option<String>, Refusal> {
     let ours = Sha256::of(bytes);
     match request.header("x-amz-content-sha256") {

@@ -53,7 +53,12 @@ pub struct S3Request {
 }
 
 impl S3Request {
-    pub(super) fn new(method: &Method, path: String, query: Vec<(String, String)>, headers: &HeaderMap) -> Self {
+    pub(super) fn new(
+        method: &Method,
+        path: String,
+        query: Vec<(String, String)>,
+        headers: &HeaderMap,
+    ) -> Self {
         let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
         let fields = headers.iter();
         let has = |name| query.iter().any(|(found, _)| found == name);
@@ -70,7 +75,9 @@ impl S3Request {
             call,
             path,
             query,
-            headers: fields.map(|(name, value)| (name.to_string(), text(value))).collect(),
+            headers: fields
+                .map(|(name, value)| (name.to_string(), text(value)))
+                .collect(),
         }
     }
 

@@ -73,13 +73,15 @@ impl S3Builder {
         self
     }
 
-    /// Checks conditions some time before it writes, as S3Proxy does, so that several writers at a time succeed.
+    /// Checks conditions some time before it writes, as S3Proxy does, so that several writers at a
+    /// time succeed.
     pub fn checking_conditions_before(mut self) -> Self {
         self.state.conditions = Conditions::CheckedBefore;
         self
     }
 
-    /// Behaves as Cloudflare documents R2, which allows one write of an object in a time `limit` of a second.
+    /// Behaves as Cloudflare documents R2, which allows one write of an object in a time `limit` of
+    /// a second.
     pub fn like_r2(mut self, limit: Duration) -> Self {
         self.state.r2_limit = Some(limit);
         self
@@ -100,7 +102,9 @@ impl S3Builder {
     /// Starts the server in a task of its own.
     pub async fn start(self) -> S3 {
         let shared = Shared::new(Mutex::new(self.state));
-        let router = Router::new().fallback(answer::answer).with_state(shared.clone());
+        let router = Router::new()
+            .fallback(answer::answer)
+            .with_state(shared.clone());
         let serving = Serving::start(Ipv4Addr::LOCALHOST.into(), router, None).await;
         S3 { serving, shared }
     }
@@ -137,7 +141,8 @@ impl S3 {
         self.shared.lock().bucket.objects.remove(name);
     }
 
-    /// Adds a fault for the next request of an operation. Several faults are used one after another.
+    /// Adds a fault for the next request of an operation. Several faults are used one after
+    /// another.
     pub fn script(&self, call: S3Call, fault: S3Fault) {
         self.shared.lock().script.push(call, fault);
     }
@@ -149,7 +154,10 @@ impl S3 {
 
     /// Returns the number of requests of an operation.
     pub fn count(&self, call: S3Call) -> usize {
-        self.requests().iter().filter(|request| request.call == call).count()
+        self.requests()
+            .iter()
+            .filter(|request| request.call == call)
+            .count()
     }
 
     /// Clears the log of requests, not the faults.

@@ -27,7 +27,10 @@ pub(super) fn object(
     fault: Option<&S3Fault>,
 ) -> Result<Response<Body>, Refusal> {
     if request.header("if-none-match") == Some(&object.tag) {
-        return Ok(finish(status(304).header("etag", &object.tag), Body::empty()));
+        return Ok(finish(
+            status(304).header("etag", &object.tag),
+            Body::empty(),
+        ));
     }
     let size = object.bytes.len();
     let Ok(range) = requested(request, size) else {
@@ -53,18 +56,29 @@ pub(super) fn object(
 
 fn described(response: Builder, object: &StoredObject) -> Builder {
     let modified = httpdate::fmt_http_date(object.modified);
-    let response = response.header("etag", &object.tag).header("last-modified", modified);
+    let response = response
+        .header("etag", &object.tag)
+        .header("last-modified", modified);
     let fields = object.headers.iter();
-    fields.fold(response, |response, (name, value)| response.header(name, value))
+    fields.fold(response, |response, (name, value)| {
+        response.header(name, value)
+    })
 }
 
-/// Returns the requested range, or `None` for the whole object. Fails if the object does not have it. Numbers are signed ones, as in
-/// servers.
+/// Returns the requested range, or `None` for the whole object. Fails if the object does not have
+/// it. Numbers are signed ones, as in servers.
 fn requested(request: &S3Request, size: usize) -> Result<Option<Range<usize>>, ()> {
-    let Some(range) = request.header("range").and_then(|range| range.strip_prefix("bytes=")) else {
+    let Some(range) = request
+        .header("range")
+        .and_then(|range| range.strip_prefix("bytes="))
+    else {
         return Ok(None);
     };
-    let number = |text: &str| text.parse::<i64>().map(|number| number as usize).map_err(|_| ());
+    let number = |text: &str| {
+        text.parse::<i64>()
+            .map(|number| number as usize)
+            .map_err(|_| ())
+    };
     let (start, last) = range.split_once('-').ok_or(())?;
     let start = number(start)?;
     let end = if last.is_empty() {
@@ -72,7 +86,11 @@ fn requested(request: &S3Request, size: usize) -> Result<Option<Range<usize>>, (
     } else {
         size.min(number(last)? + 1)
     };
-    if start < end { Ok(Some(start..end)) } else { Err(()) }
+    if start < end {
+        Ok(Some(start..end))
+    } else {
+        Err(())
+    }
 }
 
 pub(super) fn list(bucket: &Bucket, request: &S3Request, page: usize) -> Response<Body> {
@@ -81,22 +99,32 @@ pub(super) fn list(bucket: &Bucket, request: &S3Request, page: usize) -> Respons
     let found = bucket.objects.iter();
     let mut found = found.filter(|(name, _)| name.starts_with(prefix) && name.as_str() > after);
     let listed: Vec<_> = found.by_ref().take(page).collect();
-    let last = listed.last().map(|(name, _)| name.as_str()).unwrap_or_default();
+    let last = listed
+        .last()
+        .map(|(name, _)| name.as_str())
+        .unwrap_or_default();
     let more = match found.next() {
-        Some(_) => format!("<IsTruncated>true</IsTruncated><NextContinuationToken>{last}</NextContinuationToken>"),
+        Some(_) => format!(
+            "<IsTruncated>true</IsTruncated><NextContinuationToken>{last}</NextContinuationToken>"
+        ),
         None => "<IsTruncated>false</IsTruncated>".to_owned(),
     };
     let contents: String = listed
         .into_iter()
         .map(|(name, object)| contents(name, object))
         .collect();
-    xml(200, &format!("<ListBucketResult>{more}{contents}</ListBucketResult>"))
+    xml(
+        200,
+        &format!("<ListBucketResult>{more}{contents}</ListBucketResult>"),
+    )
 }
 
 fn contents(name: &str, object: &StoredObject) -> String {
     let modified = humantime::format_rfc3339_seconds(object.modified);
     let size = object.bytes.len();
-    format!("<Contents><Key>{name}</Key><LastModified>{modified}</LastModified><Size>{size}</Size></Contents>")
+    format!(
+        "<Contents><Key>{name}</Key><LastModified>{modified}</LastModified><Size>{size}</Size></Contents>"
+    )
 }
 
 /// Returns the bytes, or what the fault leaves of them.

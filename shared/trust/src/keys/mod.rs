@@ -6,8 +6,8 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use model::{Sha256, text::pem};
 use ring::rand::{SecureRandom, SystemRandom};
 use ring::signature::{
-    ECDSA_P256_SHA256_ASN1, ECDSA_P384_SHA256_ASN1, ECDSA_P384_SHA384_ASN1, ED25519, Ed25519KeyPair, KeyPair,
-    RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey, VerificationAlgorithm,
+    ECDSA_P256_SHA256_ASN1, ECDSA_P384_SHA256_ASN1, ECDSA_P384_SHA384_ASN1, ED25519,
+    Ed25519KeyPair, KeyPair, RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey, VerificationAlgorithm,
 };
 use rustls_pki_types::pem::{PemObject, SectionKind};
 use spki::der::asn1::UintRef;
@@ -23,7 +23,8 @@ const P384_OID: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.132.0.34");
 /// Object identifier of RSA keys (RFC 3279, section 2.3.1).
 const RSA_OID: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1");
 
-/// Supported sizes of an RSA modulus, in bits: a smaller one is insecure, and the library verifies no larger one.
+/// Supported sizes of an RSA modulus, in bits: a smaller one is insecure, and the library verifies
+/// no larger one.
 const RSA_BITS: std::ops::RangeInclusive<usize> = 2048..=8192;
 
 /// First bytes of a PKCS#8 v1 structure, before the 32 bytes of the key (RFC 8410, section 10.3).
@@ -32,8 +33,11 @@ const PKCS8_HEAD: [u8; 16] = [
     0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
 ];
 
-/// First bytes of a `SubjectPublicKeyInfo`, before the 32 bytes of the key (RFC 8410, section 10.1).
-const SPKI_HEAD: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
+/// First bytes of a `SubjectPublicKeyInfo`, before the 32 bytes of the key (RFC 8410, section
+/// 10.1).
+const SPKI_HEAD: [u8; 12] = [
+    0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00,
+];
 
 /// Public key that verifies signatures: Ed25519, ECDSA over P-256 or P-384, or RSA.
 #[derive(Clone, PartialEq, Eq)]
@@ -68,7 +72,8 @@ enum KeyKind {
 #[derive(Clone)]
 pub struct SigningKey(Arc<Ed25519KeyPair>);
 
-/// Error of a text that holds no usable key. No variant quotes the text, because it may be a private key.
+/// Error of a text that holds no usable key. No variant quotes the text, because it may be a
+/// private key.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     /// The armour or the base64 of the PEM is malformed.
@@ -81,22 +86,30 @@ pub enum KeyError {
         wanted: &'static str,
     },
     /// The text holds a private key where a public one belongs: it must not be distributed.
-    #[error("this is a private key where a public key is wanted: take the PUBLIC KEY that belongs to it")]
+    #[error(
+        "this is a private key where a public key is wanted: take the PUBLIC KEY that belongs to it"
+    )]
     Private,
     /// The private key is encrypted, for example by cosign.
-    #[error("the private key is encrypted, which is not supported: make one with `catalog-mirror keygen`")]
+    #[error(
+        "the private key is encrypted, which is not supported: make one with `catalog-mirror keygen`"
+    )]
     Encrypted,
     /// The public key is not the structure that PKIX defines (RFC 5280, section 4.1).
     #[error("the public key is not a SubjectPublicKeyInfo")]
     Malformed(#[source] spki::Error),
     /// The kind of key is not supported.
-    #[error("keys of the kind {0} are not supported: Ed25519, ECDSA over P-256 or P-384, and RSA are")]
+    #[error(
+        "keys of the kind {0} are not supported: Ed25519, ECDSA over P-256 or P-384, and RSA are"
+    )]
     Kind(String),
     /// The key has a size or form that is not supported.
     #[error("the {0} key cannot be used: it is malformed, or of a size that is not supported")]
     Unusable(&'static str),
     /// The private key is not an Ed25519 key.
-    #[error("the private key is not an Ed25519 key in PKCS#8: make one with `catalog-mirror keygen`")]
+    #[error(
+        "the private key is not an Ed25519 key in PKCS#8: make one with `catalog-mirror keygen`"
+    )]
     NotEd25519,
 }
 
@@ -110,7 +123,9 @@ impl PublicKey {
         for (kind, der) in sections(text)? {
             match kind {
                 SectionKind::PublicKey => keys.push(Self::from_der(der)?),
-                SectionKind::PrivateKey | SectionKind::RsaPrivateKey | SectionKind::EcPrivateKey => {
+                SectionKind::PrivateKey
+                | SectionKind::RsaPrivateKey
+                | SectionKind::EcPrivateKey => {
                     return Err(KeyError::Private);
                 }
                 _ => {}
@@ -119,8 +134,8 @@ impl PublicKey {
         at_least_one(keys)
     }
 
-    /// Reads public keys from a setting without line breaks: PEM, or only the base64 between its first and last line. Commas
-    /// or spaces separate several keys.
+    /// Reads public keys from a setting without line breaks: PEM, or only the base64 between its
+    /// first and last line. Commas or spaces separate several keys.
     ///
     /// # Errors
     /// Fails like [`PublicKey::from_pem`].
@@ -130,7 +145,10 @@ impl PublicKey {
         }
         let words = text.split([',', ' ', '\n']).filter(|word| !word.is_empty());
         let ders = words.map(|word| STANDARD.decode(word).map_err(|_| KeyError::Pem));
-        at_least_one(ders.map(|der| Self::from_der(der?)).collect::<Result<_, _>>()?)
+        at_least_one(
+            ders.map(|der| Self::from_der(der?))
+                .collect::<Result<_, _>>()?,
+        )
     }
 
     /// Reads a key from the DER of a `SubjectPublicKeyInfo` (RFC 5280, section 4.1).
@@ -159,7 +177,8 @@ impl PublicKey {
 
     /// Returns true if the signature is one of this key over the message.
     ///
-    /// Ed25519 signs the message itself, all others its sha256; ECDSA signatures are in ASN.1, RSA ones in PKCS #1 v1.5.
+    /// Ed25519 signs the message itself, all others its sha256; ECDSA signatures are in ASN.1, RSA
+    /// ones in PKCS #1 v1.5.
     #[must_use]
     pub fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
         let fits = |algorithm| {
@@ -231,24 +250,34 @@ impl SigningKey {
         Ok(pem("PRIVATE KEY", &der))
     }
 
-    /// Reads the only private key of a PEM text, as `catalog-mirror keygen` and `openssl genpkey` write it.
+    /// Reads the only private key of a PEM text, as `catalog-mirror keygen` and `openssl genpkey`
+    /// write it.
     ///
     /// # Errors
     /// Fails if there is none or more than one, or if it is encrypted or not an Ed25519 key.
     pub fn from_pem(text: &[u8]) -> Result<Self, KeyError> {
-        let mut keys = sections(text)?.into_iter().filter_map(|(kind, der)| match kind {
-            SectionKind::PrivateKey | SectionKind::RsaPrivateKey | SectionKind::EcPrivateKey => Some(der),
-            _ => None,
-        });
+        let mut keys = sections(text)?
+            .into_iter()
+            .filter_map(|(kind, der)| match kind {
+                SectionKind::PrivateKey
+                | SectionKind::RsaPrivateKey
+                | SectionKind::EcPrivateKey => Some(der),
+                _ => None,
+            });
         match (keys.next(), keys.next()) {
             (Some(der), None) => {
-                let pair = Ed25519KeyPair::from_pkcs8_maybe_unchecked(&der).map_err(|_| KeyError::NotEd25519)?;
+                let pair = Ed25519KeyPair::from_pkcs8_maybe_unchecked(&der)
+                    .map_err(|_| KeyError::NotEd25519)?;
                 Ok(Self(Arc::new(pair)))
             }
             (Some(_), Some(_)) => Err(KeyError::NotEd25519),
             // For example `ENCRYPTED PRIVATE KEY` and `ENCRYPTED SIGSTORE PRIVATE KEY`.
-            (None, _) if text.windows(9).any(|part| part == b"ENCRYPTED") => Err(KeyError::Encrypted),
-            (None, _) => Err(KeyError::None { wanted: "PRIVATE KEY" }),
+            (None, _) if text.windows(9).any(|part| part == b"ENCRYPTED") => {
+                Err(KeyError::Encrypted)
+            }
+            (None, _) => Err(KeyError::None {
+                wanted: "PRIVATE KEY",
+            }),
         }
     }
 
@@ -273,12 +302,15 @@ impl fmt::Debug for SigningKey {
 
 fn at_least_one(keys: Vec<PublicKey>) -> Result<Vec<PublicKey>, KeyError> {
     if keys.is_empty() {
-        return Err(KeyError::None { wanted: "PUBLIC KEY" });
+        return Err(KeyError::None {
+            wanted: "PUBLIC KEY",
+        });
     }
     Ok(keys)
 }
 
-/// Returns the size of the modulus in bits. The key is a sequence of modulus and exponent (RFC 8017, appendix A.1.1).
+/// Returns the size of the modulus in bits. The key is a sequence of modulus and exponent (RFC
+/// 8017, appendix A.1.1).
 fn modulus_bits(key: &[u8]) -> Option<usize> {
     let mut reader = SliceReader::new(key).ok()?;
     let modulus = reader.sequence(|reader| {
@@ -299,8 +331,8 @@ fn sections(text: &[u8]) -> Result<Vec<(SectionKind, Vec<u8>)>, KeyError> {
         .map_err(|_| KeyError::Pem)
 }
 
-/// Returns the bytes that are signed for a payload: the pre-authentication encoding of DSSE v1.0.2 (protocol.md,
-/// "Signature Definition").
+/// Returns the bytes that are signed for a payload: the pre-authentication encoding of DSSE v1.0.2
+/// (protocol.md, "Signature Definition").
 ///
 /// ```
 /// use catalog_mirror_trust::pae;
@@ -309,7 +341,11 @@ fn sections(text: &[u8]) -> Result<Vec<(SectionKind, Vec<u8>)>, KeyError> {
 /// ```
 pub fn pae(payload_type: &str, payload: &[u8]) -> Vec<u8> {
     // Both parts carry their length in bytes, so no two pairs have the same encoding.
-    let head = format!("DSSEv1 {} {payload_type} {} ", payload_type.len(), payload.len());
+    let head = format!(
+        "DSSEv1 {} {payload_type} {} ",
+        payload_type.len(),
+        payload.len()
+    );
     [head.as_bytes(), payload].concat()
 }
 

@@ -15,9 +15,14 @@ fn openssl_keys(refused: bool) -> Vec<OpensslKey> {
         let (name, rest) = part.split_once('\n').unwrap();
         let (pem, signature) = rest.split_at(rest.find("-----END PUBLIC KEY-----\n").unwrap() + 25);
         let signature = signature.trim_end();
-        OpensslKey { name, pem, signature }
+        OpensslKey {
+            name,
+            pem,
+            signature,
+        }
     });
-    keys.filter(|key| key.name.starts_with("refused") == refused).collect()
+    keys.filter(|key| key.name.starts_with("refused") == refused)
+        .collect()
 }
 
 fn key(pem: &str) -> PublicKey {
@@ -77,9 +82,15 @@ fn unusable_keys_are_refused_when_read() {
     }
     let cut = pem("PUBLIC KEY", &key(openssl_keys(false)[0].pem).der[..20]);
     assert!(matches!(refusal(&cut), KeyError::Malformed(_)));
-    assert!(matches!(refusal(&pem("PRIVATE KEY", b"x")), KeyError::Private));
+    assert!(matches!(
+        refusal(&pem("PRIVATE KEY", b"x")),
+        KeyError::Private
+    ));
     for text in ["", "ssh-ed25519 AAAA", "-----BEGIN PUBLIC KEY-----\n"] {
-        assert!(matches!(refusal(text), KeyError::None { .. } | KeyError::Pem), "{text}");
+        assert!(
+            matches!(refusal(text), KeyError::None { .. } | KeyError::Pem),
+            "{text}"
+        );
     }
 }
 
@@ -92,13 +103,27 @@ fn signing_key_from_pem_refuses_other_keys() {
     .unwrap();
     let ecdsa = pem("PRIVATE KEY", ecdsa.as_ref());
     let one = SigningKey::generate_pem().unwrap();
-    let public = SigningKey::from_pem(one.as_bytes()).unwrap().public().to_pem();
+    let public = SigningKey::from_pem(one.as_bytes())
+        .unwrap()
+        .public()
+        .to_pem();
     let encrypted = pem("ENCRYPTED SIGSTORE PRIVATE KEY", b"{}");
     let refused = |text: &str| SigningKey::from_pem(text.as_bytes()).unwrap_err();
     assert!(matches!(refused(&ecdsa), KeyError::NotEd25519));
-    assert!(matches!(refused(&format!("{one}{one}")), KeyError::NotEd25519));
-    assert!(matches!(refused(&public), KeyError::None { wanted: "PRIVATE KEY" }));
+    assert!(matches!(
+        refused(&format!("{one}{one}")),
+        KeyError::NotEd25519
+    ));
+    assert!(matches!(
+        refused(&public),
+        KeyError::None {
+            wanted: "PRIVATE KEY"
+        }
+    ));
     assert!(matches!(refused(&encrypted), KeyError::Encrypted));
-    assert!(matches!(refused(&one.replace("MC4C", "!!!!")), KeyError::Pem));
+    assert!(matches!(
+        refused(&one.replace("MC4C", "!!!!")),
+        KeyError::Pem
+    ));
     assert!(matches!(refused(""), KeyError::None { .. }));
 }

@@ -1,7 +1,9 @@
 use crate::policy::OpenPgpError;
 use pgp::composed::{SignedPublicKey, SignedPublicSubKey};
 use pgp::crypto::hash::HashAlgorithm;
-use pgp::packet::{PublicKey, PublicSubkey, Signature, SignatureConfig, SignatureType, Subpacket, SubpacketData};
+use pgp::packet::{
+    PublicKey, PublicSubkey, Signature, SignatureConfig, SignatureType, Subpacket, SubpacketData,
+};
 use pgp::ser::Serialize;
 use pgp::types::{KeyDetails, PublicParams, SignedUser, Tag, Timestamp};
 
@@ -71,14 +73,23 @@ impl CertificateKey {
     }
 }
 
-/// Returns a subkey that may sign. It must be bound for signing and have signed the primary key in return (RFC 9580,
-/// section 10.1.5). It expires no later than the primary key.
-fn signing_subkey(primary: &PublicKey, end: Option<u64>, subkey: &SignedPublicSubKey) -> Option<CertificateKey> {
-    let is_revocation = |signature: &Signature| signature.typ() == Some(SignatureType::SubkeyRevocation);
+/// Returns a subkey that may sign. It must be bound for signing and have signed the primary key in
+/// return (RFC 9580, section 10.1.5). It expires no later than the primary key.
+fn signing_subkey(
+    primary: &PublicKey,
+    end: Option<u64>,
+    subkey: &SignedPublicSubKey,
+) -> Option<CertificateKey> {
+    let is_revocation =
+        |signature: &Signature| signature.typ() == Some(SignatureType::SubkeyRevocation);
     if subkey.signatures.iter().any(is_revocation) || !is_strong(subkey.key.public_params()) {
         return None;
     }
-    let bound = |signature: &&Signature| signature.verify_subkey_binding(primary, &subkey.key).is_ok();
+    let bound = |signature: &&Signature| {
+        signature
+            .verify_subkey_binding(primary, &subkey.key)
+            .is_ok()
+    };
     let newest = newest(subkey.signatures.iter().filter(bound))?;
     let back = newest.embedded_signature()?;
     back.verify_primary_key_binding(&subkey.key, primary).ok()?;
@@ -92,36 +103,51 @@ fn signing_subkey(primary: &PublicKey, end: Option<u64>, subkey: &SignedPublicSu
     })
 }
 
-/// Returns the signatures that the primary key made over itself and its names. Signatures of others do not matter.
+/// Returns the signatures that the primary key made over itself and its names. Signatures of others
+/// do not matter.
 fn self_signatures(key: &SignedPublicKey) -> impl Iterator<Item = &Signature> {
     let primary = &key.primary_key;
     let direct = key.details.direct_signatures.iter();
     let direct = direct.filter(|signature| signature.verify_key(primary).is_ok());
-    let names = key.details.users.iter().filter(|name| !is_revoked(primary, name));
+    let names = key
+        .details
+        .users
+        .iter()
+        .filter(|name| !is_revoked(primary, name));
     let named = names.flat_map(|name| {
-        let own = |signature: &&Signature| signature.verify_certification(primary, Tag::UserId, &name.id).is_ok();
+        let own = |signature: &&Signature| {
+            signature
+                .verify_certification(primary, Tag::UserId, &name.id)
+                .is_ok()
+        };
         name.signatures.iter().filter(own)
     });
     direct.chain(named)
 }
 
-/// Returns true if the key itself has revoked the name. Another certifier can revoke only its own certification.
+/// Returns true if the key itself has revoked the name. Another certifier can revoke only its own
+/// certification.
 fn is_revoked(primary: &PublicKey, name: &SignedUser) -> bool {
     name.signatures.iter().any(|signature| {
         signature.typ() == Some(SignatureType::CertRevocation)
-            && signature.verify_certification(primary, Tag::UserId, &name.id).is_ok()
+            && signature
+                .verify_certification(primary, Tag::UserId, &name.id)
+                .is_ok()
     })
 }
 
 /// Returns the newest signature, which is the one that counts.
 fn newest<'a>(signatures: impl Iterator<Item = &'a Signature>) -> Option<&'a Signature> {
-    // Many keys in use were certified with SHA-1. The key file itself is trusted, so an attacker gains nothing from it.
+    // Many keys in use were certified with SHA-1. The key file itself is trusted, so an attacker
+    // gains nothing from it.
     let is_sound = |signature: &&Signature| {
         signature
             .hash_alg()
             .is_some_and(|hash| hash == HashAlgorithm::Sha1 || is_trusted(hash))
     };
-    signatures.filter(is_sound).max_by_key(|signature| signature.created())
+    signatures
+        .filter(is_sound)
+        .max_by_key(|signature| signature.created())
 }
 
 /// Returns true for hashes that a signature of an image may use.
@@ -143,9 +169,10 @@ fn is_strong(params: &PublicParams) -> bool {
             [high, low, ..] => u16::from_be_bytes([high, low]) >= RSA_BITS_MIN,
             _ => false,
         }),
-        PublicParams::ECDSA(_) | PublicParams::EdDSALegacy(_) | PublicParams::Ed25519(_) | PublicParams::Ed448(_) => {
-            true
-        }
+        PublicParams::ECDSA(_)
+        | PublicParams::EdDSALegacy(_)
+        | PublicParams::Ed25519(_)
+        | PublicParams::Ed448(_) => true,
         _ => false,
     }
 }
@@ -155,16 +182,20 @@ fn expiry(created: Timestamp, signature: &Signature) -> Option<u64> {
     (lifetime > 0).then(|| seconds(created) + u64::from(lifetime))
 }
 
-/// Returns true if the primary key may sign. Old certificates have no key flags; their primary key may.
+/// Returns true if the primary key may sign. Old certificates have no key flags; their primary key
+/// may.
 fn signs(signature: &Signature) -> bool {
-    let has_flags = hashed(signature).any(|subpacket| matches!(subpacket.data, SubpacketData::KeyFlags(_)));
+    let has_flags =
+        hashed(signature).any(|subpacket| matches!(subpacket.data, SubpacketData::KeyFlags(_)));
     !has_flags || signature.key_flags().sign()
 }
 
 /// Returns the subpackets that a signature covers.
 pub(crate) fn hashed(signature: &Signature) -> impl Iterator<Item = &Subpacket> {
     let config = signature.config();
-    config.into_iter().flat_map(SignatureConfig::hashed_subpackets)
+    config
+        .into_iter()
+        .flat_map(SignatureConfig::hashed_subpackets)
 }
 
 pub(crate) fn seconds(time: Timestamp) -> u64 {

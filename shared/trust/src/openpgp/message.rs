@@ -7,7 +7,8 @@ use pgp::types::Duration;
 use crate::openpgp::certificate::{CertificateKey, hashed, is_trusted, seconds};
 use crate::openpgp::{error, packets};
 
-/// Maximum size of a message, also decompressed, in bytes. It holds a name, a digest and one signature: 1 to 2 KiB.
+/// Maximum size of a message, also decompressed, in bytes. It holds a name, a digest and one
+/// signature: 1 to 2 KiB.
 const MOST_BYTES: u64 = 128 << 10;
 
 /// Maximum number of packets: the signature, its announcement and the text.
@@ -16,15 +17,24 @@ const MOST_PACKETS: usize = 3;
 /// Maximum number of seconds by which the clock of a signer may be ahead.
 const CLOCKS_DIFFER: u64 = 300;
 
-/// Verifies a message by the keys and returns its payload and signer. `now` is in seconds since 1970.
-pub(crate) fn open(message: &[u8], keys: &[CertificateKey], now: u64) -> Result<SignedMessage, OpenPgpError> {
+/// Verifies a message by the keys and returns its payload and signer. `now` is in seconds since
+/// 1970.
+pub(crate) fn open(
+    message: &[u8],
+    keys: &[CertificateKey],
+    now: u64,
+) -> Result<SignedMessage, OpenPgpError> {
     if message.len() as u64 > MOST_BYTES {
         return Err(too_large());
     }
     let (text, signature) = parts(message)?;
     check(&signature, now)?;
-    let mut refusal = error("it is not made by one of the policy's keys, or what it signs was altered");
-    for key in keys.iter().filter(|key| key.has_made(&signature, text.data())) {
+    let mut refusal =
+        error("it is not made by one of the policy's keys, or what it signs was altered");
+    for key in keys
+        .iter()
+        .filter(|key| key.has_made(&signature, text.data()))
+    {
         match in_time(key, &signature, now) {
             Ok(()) => {
                 return Ok(SignedMessage {
@@ -39,7 +49,8 @@ pub(crate) fn open(message: &[u8], keys: &[CertificateKey], now: u64) -> Result<
     Err(refusal)
 }
 
-/// Returns the text and its only signature (RFC 9580, section 10.3), in either order, compressed once or not at all.
+/// Returns the text and its only signature (RFC 9580, section 10.3), in either order, compressed
+/// once or not at all.
 fn parts(message: &[u8]) -> Result<(LiteralData, Signature), OpenPgpError> {
     let mut packets = read(message)?;
     if let [Packet::CompressedData(data)] = &packets[..] {
@@ -47,21 +58,31 @@ fn parts(message: &[u8]) -> Result<(LiteralData, Signature), OpenPgpError> {
     }
     let mut packets = packets.into_iter();
     match (packets.next(), packets.next(), packets.next()) {
-        (Some(Packet::LiteralData(_)), None, None) => Err(error("it is an OpenPGP message that is not signed")),
+        (Some(Packet::LiteralData(_)), None, None) => {
+            Err(error("it is an OpenPGP message that is not signed"))
+        }
         (
             Some(Packet::OnePassSignature(announced)),
             Some(Packet::LiteralData(text)),
             Some(Packet::Signature(signature)),
         ) if announced.matches(&signature) => Ok((text, signature)),
-        (Some(Packet::Signature(signature)), Some(Packet::LiteralData(text)), None) => Ok((text, signature)),
-        _ => Err(error("it is no OpenPGP message with one signature of one text")),
+        (Some(Packet::Signature(signature)), Some(Packet::LiteralData(text)), None) => {
+            Ok((text, signature))
+        }
+        _ => Err(error(
+            "it is no OpenPGP message with one signature of one text",
+        )),
     }
 }
 
 fn read(bytes: &[u8]) -> Result<Vec<Packet>, OpenPgpError> {
     let unreadable = |why: pgp::errors::Error| error(format!("it is no OpenPGP message: {why}"));
-    let packets = packets(bytes, MOST_PACKETS).map_err(|why| error(format!("it is no OpenPGP message: {why}")))?;
-    packets.into_iter().collect::<Result<_, _>>().map_err(unreadable)
+    let packets = packets(bytes, MOST_PACKETS)
+        .map_err(|why| error(format!("it is no OpenPGP message: {why}")))?;
+    packets
+        .into_iter()
+        .collect::<Result<_, _>>()
+        .map_err(unreadable)
 }
 
 fn decompressed(data: &CompressedData) -> Result<Vec<u8>, OpenPgpError> {
@@ -91,17 +112,22 @@ fn check(signature: &Signature, now: u64) -> Result<(), OpenPgpError> {
     if asks_for_more(signature) {
         return Err(error("it has a critical part that is not understood"));
     }
-    let lifetime = signature.signature_expiration_time().map_or(0, Duration::as_secs);
+    let lifetime = signature
+        .signature_expiration_time()
+        .map_or(0, Duration::as_secs);
     if lifetime > 0 && created(signature)? + u64::from(lifetime) <= now {
         return Err(error("it has expired"));
     }
     if created(signature)? > now + CLOCKS_DIFFER {
-        return Err(error("it was made in the future: one of the clocks is wrong"));
+        return Err(error(
+            "it was made in the future: one of the clocks is wrong",
+        ));
     }
     Ok(())
 }
 
-/// Returns true if a critical subpacket is not understood, which makes a signature invalid (RFC 9580, section 5.2.3.7).
+/// Returns true if a critical subpacket is not understood, which makes a signature invalid (RFC
+/// 9580, section 5.2.3.7).
 fn asks_for_more(signature: &Signature) -> bool {
     hashed(signature).any(|subpacket| {
         let is_understood = matches!(

@@ -54,23 +54,27 @@ fn error(what: impl std::fmt::Display) -> OpenPgpError {
     OpenPgpError(what.to_string())
 }
 
-/// Returns all packets (RFC 9580, section 4) of `bytes`, at most `most`. A packet may be an error. Fails if other bytes
-/// follow the packets.
-pub(crate) fn packets(mut bytes: &[u8], most: usize) -> Result<Vec<pgp::errors::Result<Packet>>, OpenPgpError> {
+/// Returns all packets (RFC 9580, section 4) of `bytes`, at most `most`. A packet may be an error.
+/// Fails if other bytes follow the packets.
+pub(crate) fn packets(
+    mut bytes: &[u8],
+    most: usize,
+) -> Result<Vec<pgp::errors::Result<Packet>>, OpenPgpError> {
     let mut packets = Vec::new();
     while !bytes.is_empty() {
         if packets.len() == most {
             return Err(error(format!("there are more than {most} packets")));
         }
-        // The parser takes an incomplete header for the end of the input, so each packet has its own parser, and only the rest
-        // of the bytes tells if the input ends.
+        // The parser takes an incomplete header for the end of the input, so each packet has its
+        // own parser, and only the rest of the bytes tells if the input ends.
         let packet = PacketParser::new(&mut bytes).next();
         packets.push(packet.ok_or_else(|| error("the last packet breaks off"))?);
     }
     Ok(packets)
 }
 
-/// Returns true if a packet has an unknown type or version, so that it may be skipped (RFC 9580, section 4.3).
+/// Returns true if a packet has an unknown type or version, so that it may be skipped (RFC 9580,
+/// section 4.3).
 pub(crate) fn is_unknown(why: &pgp::errors::Error) -> bool {
     match why {
         pgp::errors::Error::Unsupported { .. } => true,
@@ -87,11 +91,12 @@ const BEGIN: &str = "-----BEGIN ";
 const END: &str = "-----END PGP PUBLIC KEY BLOCK-----";
 const KEY_BLOCK: &str = "-----BEGIN PGP PUBLIC KEY BLOCK-----";
 
-/// Maximum number of packets in a key file. A key with many names, subkeys and foreign signatures has some hundred.
+/// Maximum number of packets in a key file. A key with many names, subkeys and foreign signatures
+/// has some hundred.
 const MOST_PACKETS: usize = 10_000;
 
-/// Returns the keys of a file that may sign. Certificates without any are skipped as long as one has some, because files of vendors
-/// hold keys of many kinds and ages.
+/// Returns the keys of a file that may sign. Certificates without any are skipped as long as one
+/// has some, because files of vendors hold keys of many kinds and ages.
 fn signing_keys_of(file: &[u8]) -> Result<Vec<CertificateKey>, OpenPgpError> {
     let mut found = Vec::new();
     let mut unfit = error("the file holds no OpenPGP public key");
@@ -109,8 +114,8 @@ fn signing_keys_of(file: &[u8]) -> Result<Vec<CertificateKey>, OpenPgpError> {
     }
 }
 
-/// Returns the blocks of a file: one if it is binary, several if it is armoured. Armoured blocks may have text around them,
-/// as key files for rpm have.
+/// Returns the blocks of a file: one if it is binary, several if it is armoured. Armoured blocks
+/// may have text around them, as key files for rpm have.
 fn blocks(file: &[u8]) -> Result<Vec<Vec<u8>>, OpenPgpError> {
     // RFC 9580, section 4.2: every packet starts with a set bit, which no text does.
     if file.first().is_some_and(|first| first & 0x80 != 0) {
@@ -123,7 +128,8 @@ fn blocks(file: &[u8]) -> Result<Vec<Vec<u8>>, OpenPgpError> {
 
 fn block(section: &str) -> Result<Vec<u8>, OpenPgpError> {
     let end = section.find(END).filter(|_| section.starts_with(KEY_BLOCK));
-    let end = end.ok_or_else(|| error("the file holds something else than whole OpenPGP public keys"))?;
+    let end =
+        end.ok_or_else(|| error("the file holds something else than whole OpenPGP public keys"))?;
     let mut bytes = Vec::new();
     let armour = &section.as_bytes()[..end + END.len()];
     let read = Dearmor::new(armour).read_to_end(&mut bytes);
@@ -140,15 +146,24 @@ fn keys(block: &[u8]) -> Result<Vec<SignedPublicKey>, OpenPgpError> {
     let known = known.collect::<Result<Vec<Packet>, _>>().map_err(broken)?;
     if let Some(other) = known.iter().find(|packet| !belongs_to_a_key(packet)) {
         let tag = pgp::packet::PacketTrait::packet_header(other).tag();
-        return Err(error(format!("{tag:?} is no part of an OpenPGP public key")));
+        return Err(error(format!(
+            "{tag:?} is no part of an OpenPGP public key"
+        )));
     }
-    SignedPublicKey::from_packets(known.into_iter().map(Ok).collect::<Vec<_>>().into_iter().peekable())
-        .collect::<Result<_, _>>()
-        .map_err(broken)
+    SignedPublicKey::from_packets(
+        known
+            .into_iter()
+            .map(Ok)
+            .collect::<Vec<_>>()
+            .into_iter()
+            .peekable(),
+    )
+    .collect::<Result<_, _>>()
+    .map_err(broken)
 }
 
-/// Returns true if the packet may be part of a public key (RFC 9580, section 10.1). The library skips all others, which would
-/// hide a mistake in the file.
+/// Returns true if the packet may be part of a public key (RFC 9580, section 10.1). The library
+/// skips all others, which would hide a mistake in the file.
 const fn belongs_to_a_key(packet: &Packet) -> bool {
     matches!(
         packet,

@@ -1,4 +1,5 @@
-//! Keys and messages in `fixtures`, made by GnuPG; `skopeo.sig` by skopeo. `fixtures/make` makes them again.
+//! Keys and messages in `fixtures`, made by GnuPG; `skopeo.sig` by skopeo. `fixtures/make` makes
+//! them again.
 
 use super::*;
 
@@ -33,7 +34,10 @@ const A_YEAR_LATER: u64 = SIGNED + 366 * 86400;
 const EXPIRY: u64 = 1_893_499_200;
 
 fn keyring(files: &[&[u8]]) -> Vec<CertificateKey> {
-    files.iter().flat_map(|file| signing_keys_of(file).unwrap()).collect()
+    files
+        .iter()
+        .flat_map(|file| signing_keys_of(file).unwrap())
+        .collect()
 }
 
 fn open_at(keys: &[&[u8]], message: &[u8], now: u64) -> Result<SignedMessage, OpenPgpError> {
@@ -56,7 +60,11 @@ fn open_accepts_messages_of_gnupg() {
         (&[RSA_ARMOURED], PLAIN, RSA_FINGERPRINT),
         (&[SUBKEY], BY_SUBKEY, SUBKEY_FINGERPRINT),
         (&[EARLY], BY_EARLY, EARLY_FINGERPRINT),
-        (&[ECDSA], include_bytes!("fixtures/ecdsa.sig"), ECDSA_FINGERPRINT),
+        (
+            &[ECDSA],
+            include_bytes!("fixtures/ecdsa.sig"),
+            ECDSA_FINGERPRINT,
+        ),
         (&all, PLAIN, RSA_FINGERPRINT),
         (&all, BY_SUBKEY, SUBKEY_FINGERPRINT),
     ] {
@@ -79,7 +87,8 @@ fn open_accepts_messages_of_skopeo() {
     assert!(payload.contains(name), "{payload}");
 }
 
-/// Vendors once certified their keys with SHA-1, and put all of them into one file with text between.
+/// Vendors once certified their keys with SHA-1, and put all of them into one file with text
+/// between.
 #[test]
 fn read_accepts_old_keys_and_files_with_several() {
     let (old, by_old) = (
@@ -88,7 +97,9 @@ fn read_accepts_old_keys_and_files_with_several() {
     );
     open_at(&[old], by_old, A_YEAR_LATER).unwrap();
     let armoured = String::from_utf8(RSA_ARMOURED.to_vec()).unwrap();
-    let file = format!("pub rsa2048 2020-01-01 (release key)\n\n{armoured}\nthe other one:\n\n{armoured}\n");
+    let file = format!(
+        "pub rsa2048 2020-01-01 (release key)\n\n{armoured}\nthe other one:\n\n{armoured}\n"
+    );
     let ring = read_keyring(&[file.clone().into_bytes(), [EARLY, SUBKEY].concat()]).unwrap();
     let mut expected = [
         RSA_FINGERPRINT,
@@ -119,8 +130,16 @@ fn open_refuses_another_key_or_payload() {
     let by_no_key = "not made by one of the policy's keys";
     assert!(refusal(SUBKEY, PLAIN).contains(by_no_key));
     assert!(refusal(RSA, BY_SUBKEY).contains(by_no_key));
-    let at = PLAIN.windows(7).position(|part| part == b"payload").unwrap();
-    let name = at + 7 + PLAIN[at + 7..].windows(7).position(|part| part == b"payload").unwrap();
+    let at = PLAIN
+        .windows(7)
+        .position(|part| part == b"payload")
+        .unwrap();
+    let name = at
+        + 7
+        + PLAIN[at + 7..]
+            .windows(7)
+            .position(|part| part == b"payload")
+            .unwrap();
     let mut altered = PLAIN.to_vec();
     altered[name] ^= 1;
     assert!(refusal(RSA, &altered).contains(by_no_key));
@@ -148,7 +167,11 @@ fn open_refuses_weak_signatures_and_other_content() {
 
 #[test]
 fn read_refuses_a_file_without_a_usable_key() {
-    let refusal = |file: &[u8]| read_keyring(&[RSA.to_vec(), file.to_vec()]).unwrap_err().to_string();
+    let refusal = |file: &[u8]| {
+        read_keyring(&[RSA.to_vec(), file.to_vec()])
+            .unwrap_err()
+            .to_string()
+    };
     assert!(refusal(include_bytes!("fixtures/revoked.pub")).contains("has been revoked"));
     assert!(refusal(include_bytes!("fixtures/short.pub")).contains("too weak"));
     assert!(refusal(include_bytes!("fixtures/sub-revoked.pub")).contains("cannot sign"));
@@ -174,5 +197,7 @@ fn read_skips_unusable_keys_beside_usable_ones() {
     assert!(refusal(&file, by_gone).contains("not made by one of"));
     open_at(&[&file], PLAIN, A_YEAR_LATER).unwrap();
     let with_short = [RSA, include_bytes!("fixtures/short.pub")].concat();
-    assert!(refusal(&with_short, include_bytes!("fixtures/short.sig")).contains("not made by one of"));
+    assert!(
+        refusal(&with_short, include_bytes!("fixtures/short.sig")).contains("not made by one of")
+    );
 }

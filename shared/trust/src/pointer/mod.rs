@@ -27,7 +27,8 @@ const SIGNATURES: &str = "signatures";
 #[derive(Debug, Clone)]
 pub struct Trust(Vec<PublicKey>);
 
-/// Keys that sign `current.json`. Each of them signs, so that clients can change from one key to the next.
+/// Keys that sign `current.json`. Each of them signs, so that clients can change from one key to
+/// the next.
 #[derive(Debug, Clone)]
 pub struct Signer {
     keys: Vec<SigningKey>,
@@ -41,13 +42,17 @@ pub enum TrustError {
     #[error("current.json is not JSON")]
     Malformed(#[source] serde_json::Error),
     /// The document has no signature at all.
-    #[error("current.json is not signed: its publisher has to be given a signing key, or is not who it should be")]
+    #[error(
+        "current.json is not signed: its publisher has to be given a signing key, or is not who it should be"
+    )]
     Unsigned,
     /// Only other keys have signed the document. The list holds at most 8 of their ids.
     #[error("current.json is signed by {}, and none of these keys is trusted", .0.join(", "))]
     Unknown(Vec<String>),
     /// The document names a trusted key, but that key has not signed this content for this catalog.
-    #[error("current.json was altered after the key {0} had signed it, or was signed for another catalog")]
+    #[error(
+        "current.json was altered after the key {0} had signed it, or was signed for another catalog"
+    )]
     Wrong(Sha256),
 }
 
@@ -57,14 +62,15 @@ impl Trust {
         Self(keys)
     }
 
-    /// Verifies that one of the keys has signed `document` for this catalog, and returns the id of that key. `document` holds
-    /// the stored bytes.
+    /// Verifies that one of the keys has signed `document` for this catalog, and returns the id of
+    /// that key. `document` holds the stored bytes.
     ///
     /// # Errors
     /// Fails if the document is malformed, unsigned, or not signed by one of the keys.
     pub fn verify(&self, catalog: &CatalogName, document: &[u8]) -> Result<Sha256, TrustError> {
         // As a value and not as `Current`: fields that this program does not know are signed too.
-        let mut document: Value = serde_json::from_slice(document).map_err(TrustError::Malformed)?;
+        let mut document: Value =
+            serde_json::from_slice(document).map_err(TrustError::Malformed)?;
         let signatures = take_signatures(&mut document);
         if signatures.is_empty() {
             return Err(TrustError::Unsigned);
@@ -73,7 +79,8 @@ impl Trust {
         let mut wrong = None;
         for key in &self.0 {
             let id = key.id().to_string();
-            // A key id is only a hint (DSSE v1.0.2, protocol.md). It saves trying every key on every signature.
+            // A key id is only a hint (DSSE v1.0.2, protocol.md). It saves trying every key on
+            // every signature.
             for signature in signatures.iter().filter(|signature| signature.keyid == id) {
                 match STANDARD.decode(&signature.sig) {
                     // Another signature may still be valid, so an invalid one is only remembered.
@@ -90,9 +97,14 @@ impl Trust {
 }
 
 impl Signer {
-    /// Creates a signer with `keys`. Earlier states are trusted if one of `keys` or of `also_trusted` has signed them.
+    /// Creates a signer with `keys`. Earlier states are trusted if one of `keys` or of
+    /// `also_trusted` has signed them.
     pub fn new(keys: Vec<SigningKey>, also_trusted: Vec<PublicKey>) -> Self {
-        let trusted = keys.iter().map(SigningKey::public).chain(also_trusted).collect();
+        let trusted = keys
+            .iter()
+            .map(SigningKey::public)
+            .chain(also_trusted)
+            .collect();
         Self {
             keys,
             trust: Trust(trusted),
@@ -102,7 +114,8 @@ impl Signer {
     /// Returns the document with one signature of each key, in place of all it had.
     #[must_use]
     pub fn sign(&self, catalog: &CatalogName, current: Current) -> Current {
-        // The signatures cannot sign themselves, so the field is taken out before signing and verifying.
+        // The signatures cannot sign themselves, so the field is taken out before signing and
+        // verifying.
         let unsigned = Current {
             signatures: Vec::new(),
             ..current
@@ -120,22 +133,24 @@ impl Signer {
     }
 
     /// Returns the keys whose signatures are trusted on earlier states.
-    // A publication keeps parts of the state before. To sign parts that another party wrote would approve them, so that
-    // state must be verified first.
+    // A publication keeps parts of the state before. To sign parts that another party wrote would
+    // approve them, so that state must be verified first.
     pub const fn trust(&self) -> &Trust {
         &self.trust
     }
 }
 
 fn take_signatures(document: &mut Value) -> Vec<Signature> {
-    let taken = document.as_object_mut().and_then(|members| members.remove(SIGNATURES));
+    let taken = document
+        .as_object_mut()
+        .and_then(|members| members.remove(SIGNATURES));
     taken
         .and_then(|signatures| serde_json::from_value(signatures).ok())
         .unwrap_or_default()
 }
 
-/// Returns the signed bytes: JSON with keys sorted by their bytes and no spaces. They include the name, so that a signature is not
-/// valid for another catalog.
+/// Returns the signed bytes: JSON with keys sorted by their bytes and no spaces. They include the
+/// name, so that a signature is not valid for another catalog.
 fn message(catalog: &CatalogName, document: &Value) -> Vec<u8> {
     let mut bound = json!({"catalog": catalog.as_str(), "current": document});
     // Any crate of the workspace can switch the library to keep the order of insertion.
@@ -149,7 +164,11 @@ fn names(signatures: Vec<Signature>) -> Vec<String> {
     let names = signatures
         .into_iter()
         .map(|signature| signature.keyid.chars().take(64).collect());
-    names.collect::<BTreeSet<String>>().into_iter().take(8).collect()
+    names
+        .collect::<BTreeSet<String>>()
+        .into_iter()
+        .take(8)
+        .collect()
 }
 
 #[cfg(test)]

@@ -17,7 +17,9 @@ fn current() -> Current {
 
 fn signed(keys: &[&SigningKey]) -> Vec<u8> {
     let keys = keys.iter().map(|key| (*key).clone()).collect();
-    Signer::new(keys, Vec::new()).sign(&name("demo"), current()).to_bytes()
+    Signer::new(keys, Vec::new())
+        .sign(&name("demo"), current())
+        .to_bytes()
 }
 
 /// Verifies a document of `demo` with these keys.
@@ -43,10 +45,16 @@ fn verify_accepts_one_common_key() {
 fn verify_refuses_documents_without_a_trusted_signature() {
     let (a, b) = (key(), key());
     let refusal = |trusted: &[&SigningKey], document: &[u8]| verify(trusted, document).unwrap_err();
-    assert!(matches!(refusal(&[&a], &current().to_bytes()), TrustError::Unsigned));
+    assert!(matches!(
+        refusal(&[&a], &current().to_bytes()),
+        TrustError::Unsigned
+    ));
     assert!(matches!(refusal(&[&a], b"{"), TrustError::Malformed(_)));
     assert!(matches!(refusal(&[&a], b"[]"), TrustError::Unsigned));
-    assert!(matches!(refusal(&[], &signed(&[&a])), TrustError::Unknown(_)));
+    assert!(matches!(
+        refusal(&[], &signed(&[&a])),
+        TrustError::Unknown(_)
+    ));
     let TrustError::Unknown(found) = refusal(&[&a], &signed(&[&b])) else {
         panic!("another key is not unknown")
     };
@@ -75,7 +83,10 @@ fn verify_refuses_altered_added_or_removed_fields() {
         let altered = document.replacen(from, to, 1);
         assert_ne!(altered, document, "{from}");
         let verified = verify(&[&key], altered.as_bytes());
-        assert!(matches!(verified, Err(TrustError::Wrong(_))), "{from}: {verified:?}");
+        assert!(
+            matches!(verified, Err(TrustError::Wrong(_))),
+            "{from}: {verified:?}"
+        );
     }
 }
 
@@ -116,7 +127,13 @@ fn message_matches_its_documentation() {
     let document: Value = serde_json::from_slice(&current().to_bytes()).unwrap();
     let message = String::from_utf8(message(&name("demo"), &document)).unwrap();
     let (hash, all, object) = (current().content_hash, current().all, current().snapshot);
-    let reference = |object: model::ObjectRef| format!(r#"{{"key":"{}","size":{}}}"#, object.key(), object.digest.size);
+    let reference = |object: model::ObjectRef| {
+        format!(
+            r#"{{"key":"{}","size":{}}}"#,
+            object.key(),
+            object.digest.size
+        )
+    };
     let (gzip, zstd, snapshot) = (reference(all.gzip), reference(all.zstd), reference(object));
     let expected = format!(
         r#"{{"catalog":"demo","current":{{"all":{{"gzip":{gzip},"zstd":{zstd}}},"contentHash":"{hash}","formatVersion":3,"metas":0,"packages":0,"previous":[],"publishedAt":"2026-09-21T14:19:20Z","renderVersion":1,"serial":7,"size":0,"snapshot":{snapshot},"source":{{"ref":"quay.io/a/b:c","revision":"sha256:00"}}}}}}"#
@@ -136,7 +153,8 @@ fn signing_twice_changes_nothing() {
 
 #[test]
 fn message_sorts_keys_and_drops_spaces() {
-    let value: Value = serde_json::from_str(r#"{ "b": [1, {"y": null, "x": "\u00e9\""}], "a": true }"#).unwrap();
+    let value: Value =
+        serde_json::from_str(r#"{ "b": [1, {"y": null, "x": "\u00e9\""}], "a": true }"#).unwrap();
     let message = String::from_utf8(message(&name("demo"), &value)).unwrap();
     let signed = r#"{"catalog":"demo","current":{"a":true,"b":[1,{"x":"é\"","y":null}]}}"#;
     assert!(message.ends_with(signed), "{message}");

@@ -23,7 +23,9 @@ pub enum PolicyError {
     #[error("it is no policy as containers-policy.json(5) describes")]
     Json(#[from] serde_json::Error),
     /// A scope has no requirements. That is not the same as accepting anything.
-    #[error("the requirements for {0} are empty: write insecureAcceptAnything if anything is to be accepted")]
+    #[error(
+        "the requirements for {0} are empty: write insecureAcceptAnything if anything is to be accepted"
+    )]
     Empty(String),
     /// A requirement needs more than keys.
     #[error("{0} is not supported: only keys are, not certificates and transparency logs")]
@@ -52,7 +54,9 @@ pub enum PolicyError {
     #[error("a key of signedBy cannot be used")]
     OpenPgp(#[from] OpenPgpError),
     /// The program is built without OpenPGP.
-    #[error("signedBy needs OpenPGP, which this program is built without; a default build of catalog-mirror has it")]
+    #[error(
+        "signedBy needs OpenPGP, which this program is built without; a default build of catalog-mirror has it"
+    )]
     NoOpenPgp,
 }
 
@@ -61,7 +65,8 @@ pub enum PolicyError {
 #[serde(deny_unknown_fields)]
 struct PolicyDocument {
     default: Vec<JsonObject<RequirementEntry>>,
-    /// Requirements by transport and scope. Only `docker` is evaluated, but the others must be valid too.
+    /// Requirements by transport and scope. Only `docker` is evaluated, but the others must be
+    /// valid too.
     #[serde(default)]
     transports: BTreeMap<String, BTreeMap<String, Vec<JsonObject<RequirementEntry>>>>,
 }
@@ -99,22 +104,30 @@ enum RequirementKind {
 }
 
 impl Policy {
-    /// Reads the requirements of a `policy.json` (containers-policy.json(5)) for this image. The scope that fits best counts,
-    /// and all of its requirements must be met.
+    /// Reads the requirements of a `policy.json` (containers-policy.json(5)) for this image. The
+    /// scope that fits best counts, and all of its requirements must be met.
     ///
     /// # Errors
-    /// Fails if any part of the requirements is not understood. Requirements for other images are only parsed.
-    pub fn containers(image: ImageReference, text: &[u8], files: &KeySources<'_>) -> Result<Self, PolicyError> {
+    /// Fails if any part of the requirements is not understood. Requirements for other images are
+    /// only parsed.
+    pub fn containers(
+        image: ImageReference,
+        text: &[u8],
+        files: &KeySources<'_>,
+    ) -> Result<Self, PolicyError> {
         let document: PolicyDocument = read(text)?;
         let docker = document.transports.get("docker");
         let chosen = scopes(&image)
             .into_iter()
             .find_map(|scope| docker?.get(&scope).map(|entries| (scope, entries)));
-        let (scope, entries) = chosen.unwrap_or_else(|| ("the default".to_owned(), &document.default));
+        let (scope, entries) =
+            chosen.unwrap_or_else(|| ("the default".to_owned(), &document.default));
         if entries.is_empty() {
             return Err(PolicyError::Empty(scope));
         }
-        let requirements = entries.iter().map(|JsonObject(entry)| entry.requirement(files));
+        let requirements = entries
+            .iter()
+            .map(|JsonObject(entry)| entry.requirement(files));
         Ok(Self {
             image,
             requirements: requirements.collect::<Result<_, _>>()?,
@@ -123,8 +136,9 @@ impl Policy {
     }
 }
 
-/// Returns the scopes of an image, the most specific one first (containers-policy.json(5), "docker:"): the image, its
-/// repository, the folders above, the host, wildcards for its parent domains, and the default of the transport.
+/// Returns the scopes of an image, the most specific one first (containers-policy.json(5),
+/// "docker:"): the image, its repository, the folders above, the host, wildcards for its parent
+/// domains, and the default of the transport.
 fn scopes(image: &ImageReference) -> Vec<String> {
     let name = image.name();
     let mut scopes = match (&image.digest, &image.tag) {
@@ -172,8 +186,13 @@ impl RequirementEntry {
         }
     }
 
-    /// Returns the contents of the keys. Fails unless exactly one of the four fields is set, as in containers/image.
-    fn keys(&self, requirement: &'static str, files: &KeySources<'_>) -> Result<Vec<Vec<u8>>, PolicyError> {
+    /// Returns the contents of the keys. Fails unless exactly one of the four fields is set, as in
+    /// containers/image.
+    fn keys(
+        &self,
+        requirement: &'static str,
+        files: &KeySources<'_>,
+    ) -> Result<Vec<Vec<u8>>, PolicyError> {
         // Keys alone cannot meet these. Ignoring them would verify less than the policy asks for.
         let others = [
             (&self.fulcio, "fulcio"),
@@ -190,11 +209,20 @@ impl RequirementEntry {
             })
         };
         let decode = |data: &String| STANDARD.decode(data).map_err(|_| PolicyError::Data);
-        match (&self.key_path, &self.key_paths, &self.key_data, &self.key_datas) {
+        match (
+            &self.key_path,
+            &self.key_paths,
+            &self.key_data,
+            &self.key_datas,
+        ) {
             (Some(path), None, None, None) => Ok(vec![read(path)?]),
-            (None, Some(paths), None, None) if !paths.is_empty() => paths.iter().map(read).collect(),
+            (None, Some(paths), None, None) if !paths.is_empty() => {
+                paths.iter().map(read).collect()
+            }
             (None, None, Some(data), None) => Ok(vec![decode(data)?]),
-            (None, None, None, Some(datas)) if !datas.is_empty() => datas.iter().map(decode).collect(),
+            (None, None, None, Some(datas)) if !datas.is_empty() => {
+                datas.iter().map(decode).collect()
+            }
             _ => Err(PolicyError::Keys(requirement)),
         }
     }

@@ -15,7 +15,8 @@ const COSIGN_SIGN: &str = "https://sigstore.dev/cosign/sign/v1";
 /// DSSE payload type of in-toto statements.
 const IN_TOTO: &str = "application/vnd.in-toto+json";
 
-/// Sigstore bundle (sigstore/protobuf-specs, `sigstore_bundle.proto`). Its transparency log entries are not evaluated.
+/// Sigstore bundle (sigstore/protobuf-specs, `sigstore_bundle.proto`). Its transparency log entries
+/// are not evaluated.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Bundle {
@@ -49,7 +50,8 @@ struct StatementSubject {
     digest: BTreeMap<String, String>,
 }
 
-/// Verifies a payload that cosign attached (cosign, specs/SIGNATURE_SPEC.md) and returns its signer.
+/// Verifies a payload that cosign attached (cosign, specs/SIGNATURE_SPEC.md) and returns its
+/// signer.
 pub(crate) fn check_payload(
     attached: &AttachedSignature,
     keys: &[PublicKey],
@@ -70,11 +72,18 @@ pub(crate) fn check_payload(
     })
 }
 
-/// Verifies a Sigstore bundle and returns its signer. A bundle holds no image name, so no identity rule applies.
-pub(crate) fn check_bundle(bytes: &[u8], keys: &[PublicKey], digest: &str) -> Result<SignedBy, SignatureError> {
+/// Verifies a Sigstore bundle and returns its signer. A bundle holds no image name, so no identity
+/// rule applies.
+pub(crate) fn check_bundle(
+    bytes: &[u8],
+    keys: &[PublicKey],
+    digest: &str,
+) -> Result<SignedBy, SignatureError> {
     let bundle: Bundle = read(bytes).map_err(SignatureError::Payload)?;
     let JsonObject(envelope) = bundle.dsse_envelope.ok_or(SignatureError::Envelope)?;
-    let payload = STANDARD.decode(&envelope.payload).map_err(|_| SignatureError::Base64)?;
+    let payload = STANDARD
+        .decode(&envelope.payload)
+        .map_err(|_| SignatureError::Base64)?;
     let message = pae(&envelope.payload_type, &payload);
     let signatures = envelope
         .signatures
@@ -96,11 +105,15 @@ pub(crate) fn check_bundle(bytes: &[u8], keys: &[PublicKey], digest: &str) -> Re
 /// Verifies that a statement signs the image with this digest.
 fn check_statement(payload: &[u8], digest: &str) -> Result<(), SignatureError> {
     let statement: Statement = read(payload).map_err(SignatureError::Payload)?;
-    // The same keys also sign other statements about an image, such as its SBOM. Those do not approve the image.
+    // The same keys also sign other statements about an image, such as its SBOM. Those do not
+    // approve the image.
     if statement.predicate_type != COSIGN_SIGN {
         return Err(SignatureError::Type(statement.predicate_type));
     }
-    let digests = statement.subject.iter().flat_map(|JsonObject(subject)| &subject.digest);
+    let digests = statement
+        .subject
+        .iter()
+        .flat_map(|JsonObject(subject)| &subject.digest);
     let mut digests = digests.map(|(algorithm, hex)| format!("{algorithm}:{hex}"));
     match digests.clone().any(|found| found == digest) {
         true => Ok(()),

@@ -1,7 +1,8 @@
 use model::ImageReference;
 use serde::Deserialize;
 
-/// Rule for the name in a signature, given the pulled name (containers-policy.json(5), "signedIdentity").
+/// Rule for the name in a signature, given the pulled name (containers-policy.json(5),
+/// "signedIdentity").
 // Variants without fields have braces, because serde ignores unknown fields of unit variants.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase", deny_unknown_fields)]
@@ -49,13 +50,16 @@ impl IdentityRule {
             Self::MatchRepoDigestOrExact {} => repo_digest_or_exact(pulled, &claimed),
             Self::MatchExact {} => exact(pulled, &claimed),
             Self::MatchRepository {} => pulled.name() == claimed.name(),
-            Self::ExactReference { docker_reference } => exact(&ImageReference::as_written(docker_reference), &claimed),
+            Self::ExactReference { docker_reference } => {
+                exact(&ImageReference::as_written(docker_reference), &claimed)
+            }
             Self::ExactRepository { docker_repository } => {
                 ImageReference::as_written(docker_repository).name() == claimed.name()
             }
-            Self::RemapIdentity { prefix, signed_prefix } => {
-                repo_digest_or_exact(&remap(pulled, prefix, signed_prefix), &claimed)
-            }
+            Self::RemapIdentity {
+                prefix,
+                signed_prefix,
+            } => repo_digest_or_exact(&remap(pulled, prefix, signed_prefix), &claimed),
         }
     }
 }
@@ -106,7 +110,8 @@ mod tests {
         let foreign = "quay.io/evil/cat:v1";
         let exact_reference = r#"{"type":"exactReference","dockerReference":"quay.io/ns/cat:v2"}"#;
         let exact_repository = r#"{"type":"exactRepository","dockerRepository":"quay.io/ns/cat"}"#;
-        let remap = r#"{"type":"remapIdentity","prefix":"mirror.lab/quay","signedPrefix":"quay.io"}"#;
+        let remap =
+            r#"{"type":"remapIdentity","prefix":"mirror.lab/quay","signedPrefix":"quay.io"}"#;
         let digest_or_exact = r#"{"type":"matchRepoDigestOrExact"}"#;
         let exact = r#"{"type":"matchExact"}"#;
         let same_repository = r#"{"type":"matchRepository"}"#;
@@ -127,7 +132,9 @@ mod tests {
         ] {
             let reference = ImageReference::as_written(pulled);
             let rule: IdentityRule = serde_json::from_str(kind).unwrap();
-            let found = all.iter().filter(|claimed| rule.accepts(&reference, claimed));
+            let found = all
+                .iter()
+                .filter(|claimed| rule.accepts(&reference, claimed));
             assert_eq!(Vec::from_iter(found.copied()), accepted, "{kind} {pulled}");
         }
     }
@@ -140,7 +147,10 @@ mod tests {
             r#"{"type":"matchExact","more":1}"#,
             r#"{"type":"exactReference"}"#,
         ] {
-            assert!(serde_json::from_str::<IdentityRule>(text).is_err(), "{text}");
+            assert!(
+                serde_json::from_str::<IdentityRule>(text).is_err(),
+                "{text}"
+            );
         }
     }
 }

@@ -21,8 +21,8 @@ pub use identity::IdentityRule;
 pub struct Policy {
     image: ImageReference,
     requirements: Vec<Requirement>,
-    /// True if a signature of the pulled manifest is enough when the image is an index. `policy.json` means that manifest, `cosign
-    /// verify` means the index.
+    /// True if a signature of the pulled manifest is enough when the image is an index.
+    /// `policy.json` means that manifest, `cosign verify` means the index.
     pub accepts_manifests: bool,
 }
 
@@ -67,11 +67,14 @@ enum Requirement {
 /// Error of an image that does not meet its policy.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyError {
-    /// The policy rejects every image of this repository, and no signature could make it accept one.
+    /// The policy rejects every image of this repository, and no signature could make it accept
+    /// one.
     #[error("the policy rejects every image of {0}")]
     Rejected(String),
     /// The image has no signature of the required kind.
-    #[error("{digest} has no {kind} signature: it has to be signed by one of the policy's keys, and is not")]
+    #[error(
+        "{digest} has no {kind} signature: it has to be signed by one of the policy's keys, and is not"
+    )]
     Unsigned {
         /// Digest of the image, as `sha256:HEX`.
         digest: String,
@@ -132,7 +135,10 @@ impl Policy {
     pub fn cosign(image: ImageReference, keys: Vec<PublicKey>) -> Self {
         Self {
             image,
-            requirements: vec![Requirement::Sigstore { keys, identity: None }],
+            requirements: vec![Requirement::Sigstore {
+                keys,
+                identity: None,
+            }],
             accepts_manifests: false,
         }
     }
@@ -149,8 +155,8 @@ impl Policy {
         requirements.any(|requirement| matches!(requirement, Requirement::OpenPgp { .. }))
     }
 
-    /// Returns a hash of the image name and all requirements. An image that was verified under another hash must be verified
-    /// again.
+    /// Returns a hash of the image name and all requirements. An image that was verified under
+    /// another hash must be verified again.
     pub fn hash(&self) -> Sha256 {
         let mut text = format!("{} {}\n", self.image, self.accepts_manifests);
         self.requirements
@@ -163,7 +169,11 @@ impl Policy {
     ///
     /// # Errors
     /// Fails if a requirement is not met.
-    pub fn verify(&self, digest: &str, signatures: &ImageSignatures) -> Result<Verified, VerifyError> {
+    pub fn verify(
+        &self,
+        digest: &str,
+        signatures: &ImageSignatures,
+    ) -> Result<Verified, VerifyError> {
         let image = &self.image;
         let subject = Subject { image, digest };
         let mut by = Vec::new();
@@ -179,8 +189,8 @@ impl Policy {
     }
 }
 
-/// Reader of OpenPGP keys, `openpgp::read_keyring`. A value, because that function brings ninety crates that some programs do
-/// without.
+/// Reader of OpenPGP keys, `openpgp::read_keyring`. A value, because that function brings ninety
+/// crates that some programs do without.
 pub type KeyringReader = fn(&[Vec<u8>]) -> Result<Arc<dyn Keyring>, OpenPgpError>;
 
 /// Trusted OpenPGP keys of one policy.
@@ -191,7 +201,8 @@ pub trait Keyring: Debug + Send + Sync {
     /// Fails if none of the keys has signed it, or if the signature is not valid now.
     fn open(&self, message: &[u8]) -> Result<SignedMessage, OpenPgpError>;
 
-    /// Returns the sorted fingerprints of all keys and subkeys that may sign. They identify the keyring; expiry dates do not.
+    /// Returns the sorted fingerprints of all keys and subkeys that may sign. They identify the
+    /// keyring; expiry dates do not.
     fn fingerprints(&self) -> Vec<String>;
 }
 
@@ -210,14 +221,20 @@ pub struct SignedMessage {
 pub struct OpenPgpError(pub String);
 
 impl Requirement {
-    /// Verifies the image against this requirement. Returns the signer; none for [`Self::Anything`].
-    fn evaluate(&self, subject: Subject<'_>, signatures: &ImageSignatures) -> Result<Option<SignedBy>, VerifyError> {
+    /// Verifies the image against this requirement. Returns the signer; none for
+    /// [`Self::Anything`].
+    fn evaluate(
+        &self,
+        subject: Subject<'_>,
+        signatures: &ImageSignatures,
+    ) -> Result<Option<SignedBy>, VerifyError> {
         match self {
             Self::Anything => Ok(None),
             Self::Reject => Err(VerifyError::Rejected(subject.image.name())),
             Self::Sigstore { keys, identity } => {
                 let payloads = signatures.attached.iter();
-                let payloads = payloads.map(|signed| cosign::check_payload(signed, keys, subject, identity.as_ref()));
+                let payloads = payloads
+                    .map(|signed| cosign::check_payload(signed, keys, subject, identity.as_ref()));
                 let bundles = signatures.bundles.iter().map(|bundle| match identity {
                     // A bundle names only a digest, so the name cannot be compared.
                     Some(_) => Err(SignatureError::Unnamed),
@@ -246,7 +263,8 @@ impl Requirement {
             Self::Reject => ("reject", Vec::new(), None),
             Self::Sigstore { keys, identity } => {
                 let mut ids: Vec<_> = keys.iter().map(|key| key.id().to_string()).collect();
-                // The order of keys in a configuration changes nothing, so it must not make every image verified again.
+                // The order of keys in a configuration changes nothing, so it must not make every
+                // image verified again.
                 ids.sort();
                 ("sigstore", ids, identity.as_ref())
             }
@@ -256,7 +274,8 @@ impl Requirement {
     }
 }
 
-/// Returns the signer of the first valid signature, else the error of the signature that came furthest.
+/// Returns the signer of the first valid signature, else the error of the signature that came
+/// furthest.
 fn first_valid(
     kind: &'static str,
     digest: &str,
@@ -273,7 +292,10 @@ fn first_valid(
     }
     let count = errors.len();
     // The signature that passed most checks explains best what is missing.
-    match errors.into_iter().max_by_key(|error| SignatureCheck::from(error)) {
+    match errors
+        .into_iter()
+        .max_by_key(|error| SignatureCheck::from(error))
+    {
         Some(source) => Err(VerifyError::Invalid {
             digest,
             kind,

@@ -12,7 +12,8 @@ pub(crate) const COSIGN: &str = "cosign container image signature";
 /// Value of `critical.type` in payloads of simple signing (containers-signature(5)).
 pub(crate) const SIMPLE: &str = "atomic container signature";
 
-/// Simple signing payload (containers-signature(5)), in OpenPGP messages and in attachments of cosign.
+/// Simple signing payload (containers-signature(5)), in OpenPGP messages and in attachments of
+/// cosign.
 #[derive(Debug, Deserialize)]
 struct Payload {
     #[serde(deserialize_with = "object")]
@@ -43,8 +44,8 @@ struct SignedIdentity {
     docker_reference: String,
 }
 
-/// Verifies that a payload is about this image. Call it only after its signature was verified. Without an identity rule the
-/// name is ignored.
+/// Verifies that a payload is about this image. Call it only after its signature was verified.
+/// Without an identity rule the name is ignored.
 pub(crate) fn check(
     payload: &[u8],
     kind: &'static str,
@@ -56,30 +57,36 @@ pub(crate) fn check(
         return Err(SignatureError::Type(critical.kind));
     }
     if critical.image.docker_manifest_digest != subject.digest {
-        return Err(SignatureError::Digest(critical.image.docker_manifest_digest));
+        return Err(SignatureError::Digest(
+            critical.image.docker_manifest_digest,
+        ));
     }
     let claimed = critical.identity.docker_reference;
     match identity {
-        Some(identity) if !identity.accepts(subject.image, &claimed) => Err(SignatureError::Identity(claimed)),
+        Some(identity) if !identity.accepts(subject.image, &claimed) => {
+            Err(SignatureError::Identity(claimed))
+        }
         _ => Ok(()),
     }
 }
 
-/// Value that is written as a JSON object. A derived deserialiser also accepts an array of the values, which other programs
-/// refuse.
+/// Value that is written as a JSON object. A derived deserialiser also accepts an array of the
+/// values, which other programs refuse.
 #[derive(Debug)]
 pub(crate) struct JsonObject<T>(pub(crate) T);
 
 /// Reads a JSON object and requires that all of the input is valid JSON (RFC 8259).
 pub(crate) fn read<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<T> {
-    // The library does not check what it skips, such as texts that are not UTF-8. Another program that reads all of it
-    // would see something else than what was verified.
+    // The library does not check what it skips, such as texts that are not UTF-8. Another program
+    // that reads all of it would see something else than what was verified.
     serde_json::from_slice::<Value>(bytes)?;
     serde_json::from_slice(bytes).map(|JsonObject(value)| value)
 }
 
 /// Reads the object in a field.
-pub(crate) fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
+pub(crate) fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
     JsonObject::deserialize(deserializer).map(|JsonObject(value)| value)
 }
 

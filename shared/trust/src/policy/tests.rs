@@ -6,7 +6,8 @@ use testkit::{Cosign, variant};
 use super::*;
 use crate::policy::KeySources;
 
-/// Digest, payload, signature and bundle made by cosign 2.6.1 with `cosign sign --key` and `--new-bundle-format`.
+/// Digest, payload, signature and bundle made by cosign 2.6.1 with `cosign sign --key` and
+/// `--new-bundle-format`.
 const DIGEST: &str = "sha256:5a57d71063c67896cf87e4824d3eb3ed5e6c474dae34fe47d62d2414968986c9";
 const PAYLOAD: &str = include_str!("fixtures/payload.json");
 const SIGNATURE: &str = include_str!("fixtures/payload.sig");
@@ -28,7 +29,9 @@ fn bundle(signer: &Cosign, payload_type: &str, statement: &str) -> Vec<u8> {
     let sig = signer.sign(&pae(payload_type, statement.as_bytes()));
     let payload = STANDARD.encode(statement);
     let envelope = serde_json::json!({"payload": payload, "payloadType": payload_type, "signatures": [{"sig": sig}]});
-    serde_json::json!({"dsseEnvelope": envelope}).to_string().into_bytes()
+    serde_json::json!({"dsseEnvelope": envelope})
+        .to_string()
+        .into_bytes()
 }
 
 fn cosigns() -> PublicKey {
@@ -74,9 +77,21 @@ fn verify_accepts_signatures_of_cosign() {
     let other = public(&Cosign::new());
     for (keys, found, method) in [
         (vec![cosigns()], attached(vec![real()]), "cosign"),
-        (vec![other.clone(), cosigns()], attached(vec![real()]), "cosign"),
-        (vec![cosigns()], bundles(vec![BUNDLE.into()]), "sigstore-bundle"),
-        (vec![other, cosigns()], bundles(vec![BUNDLE.into()]), "sigstore-bundle"),
+        (
+            vec![other.clone(), cosigns()],
+            attached(vec![real()]),
+            "cosign",
+        ),
+        (
+            vec![cosigns()],
+            bundles(vec![BUNDLE.into()]),
+            "sigstore-bundle",
+        ),
+        (
+            vec![other, cosigns()],
+            bundles(vec![BUNDLE.into()]),
+            "sigstore-bundle",
+        ),
     ] {
         let policy = Policy::cosign(image(), keys);
         let by = SignedBy {
@@ -140,8 +155,14 @@ fn verify_refuses_signatures_of_other_content() {
     let payload = Cosign::payload(DIGEST, "a.io/b");
     for (text, wanted) in [
         (Cosign::payload("sha256:00", "a.io/b"), "digest"),
-        (payload.replace("cosign container image", "atomic container"), "type"),
-        (payload.replace("\"identity\"", "\"more\":1,\"identity\""), "payload"),
+        (
+            payload.replace("cosign container image", "atomic container"),
+            "type",
+        ),
+        (
+            payload.replace("\"identity\"", "\"more\":1,\"identity\""),
+            "payload",
+        ),
         ("{}".to_owned(), "payload"),
         ("nothing".to_owned(), "payload"),
     ] {
@@ -149,12 +170,15 @@ fn verify_refuses_signatures_of_other_content() {
         assert_eq!(refusal(&policy, &found), wanted, "{text}");
     }
     let statement = |kind: &str, hex: &str| {
-        format!(r#"{{"_type":"x","subject":[{{"digest":{{"sha256":"{hex}"}}}}],"predicateType":"{kind}"}}"#)
+        format!(
+            r#"{{"_type":"x","subject":[{{"digest":{{"sha256":"{hex}"}}}}],"predicateType":"{kind}"}}"#
+        )
     };
     let in_toto = "application/vnd.in-toto+json";
     let sign = "https://sigstore.dev/cosign/sign/v1";
     let hex = &DIGEST["sha256:".len()..];
-    let found = |payload_type, kind, hex| bundles(vec![bundle(&pair, payload_type, &statement(kind, hex))]);
+    let found =
+        |payload_type, kind, hex| bundles(vec![bundle(&pair, payload_type, &statement(kind, hex))]);
     policy.verify(DIGEST, &found(in_toto, sign, hex)).unwrap();
     let sbom = "https://spdx.dev/Document";
     for (payload_type, kind, hex, wanted) in [
@@ -184,7 +208,8 @@ fn policy_json_compares_names() {
     let pair = Cosign::new();
     let pem = public(&pair).to_pem();
     let policy = |identity: &str| {
-        let text = format!(r#"{{"default":[{{"type":"sigstoreSigned","keyPath":"/key"{identity}}}]}}"#);
+        let text =
+            format!(r#"{{"default":[{{"type":"sigstoreSigned","keyPath":"/key"{identity}}}]}}"#);
         let files = KeySources {
             read: &|_| Ok(pem.clone().into_bytes()),
             keyrings: None,
@@ -193,12 +218,19 @@ fn policy_json_compares_names() {
     };
     let signed = |name: &str| attached(vec![attach(&pair, &Cosign::payload(DIGEST, name))]);
     let by_default = policy("");
-    by_default.verify(DIGEST, &signed("quay.io/ns/cat:v1")).unwrap();
+    by_default
+        .verify(DIGEST, &signed("quay.io/ns/cat:v1"))
+        .unwrap();
     assert_eq!(refusal(&by_default, &signed("quay.io/ns/cat")), "identity");
     let repository = policy(r#","signedIdentity":{"type":"matchRepository"}"#);
-    repository.verify(DIGEST, &signed("quay.io/ns/cat")).unwrap();
+    repository
+        .verify(DIGEST, &signed("quay.io/ns/cat"))
+        .unwrap();
     assert_eq!(refusal(&repository, &signed("quay.io/ns/dog")), "identity");
-    assert_eq!(refusal(&repository, &bundles(vec![BUNDLE.into()])), "unnamed");
+    assert_eq!(
+        refusal(&repository, &bundles(vec![BUNDLE.into()])),
+        "unnamed"
+    );
 }
 
 #[test]

@@ -2,7 +2,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
-use model::{Garbage, GcPhase, GcState, Key, Kind, ObjectDigest, ObjectKey, ObjectRef, StoredDocument};
+use model::{
+    Garbage, GcPhase, GcState, Key, Kind, ObjectDigest, ObjectKey, ObjectRef, StoredDocument,
+};
 use publish::DatedGcState;
 use store::{Stat, Store, StoreExt, put_object, read_usable};
 
@@ -14,8 +16,9 @@ const STEP_ATTEMPTS: u32 = 3;
 /// Maximum number of deletes between two looks at the clock. All are sent within seconds.
 const DELETE_BATCH_MAX: usize = 1_000;
 
-/// Number of deletes of one batch that are under way at a time. With 20 ms each, 1,000 of them take about a second. DeleteObjects of S3
-/// is not used: several S3-compatible servers lack it, and AWS charges nothing for single deletes.
+/// Number of deletes of one batch that are under way at a time. With 20 ms each, 1,000 of them take
+/// about a second. DeleteObjects of S3 is not used: several S3-compatible servers lack it, and AWS
+/// charges nothing for single deletes.
 const DELETES_IN_FLIGHT: usize = 32;
 
 /// One run of garbage collection over one store.
@@ -31,8 +34,8 @@ impl Collector<'_> {
                 return Ok(report);
             }
         }
-        // A run that lost all its races is not an error: what it wanted to do was done by others, or waits for the next
-        // run.
+        // A run that lost all its races is not an error: what it wanted to do was done by others,
+        // or waits for the next run.
         let state = self.read().await?;
         Ok(GcReport::default().at(&state, GcStep::LostRace))
     }
@@ -69,18 +72,28 @@ impl Collector<'_> {
             let mut report = GcReport::default();
             let unmarked = self.unmarked(&state, &mut report).await?;
             report.dry_run = true;
-            unmarked.values().for_each(|size| report.condemned.add(*size));
+            unmarked
+                .values()
+                .for_each(|size| report.condemned.add(*size));
             return Ok(Some(report.at(&state, GcStep::Wait)));
         }
         let is_due = self.options.offline || state.age() >= GcState::AGE_MIN;
         match &state.state.phase {
             GcPhase::None if is_due => self.condemn(&state).await,
-            GcPhase::Condemned { garbage, spared } if is_due => self.start_deleting(&state, garbage, spared).await,
-            // Any collector may delete during these 30 minutes, also one that did not start the phase: the first may
-            // have died.
-            GcPhase::Deleting { garbage } if state.age() < DELETING_MAX && !self.options.offline => {
-                let keys = read_usable(self.store, &garbage.digest).await?.unwrap_or_default();
-                self.delete(&state, keys, GcReport::default()).await.map(Some)
+            GcPhase::Condemned { garbage, spared } if is_due => {
+                self.start_deleting(&state, garbage, spared).await
+            }
+            // Any collector may delete during these 30 minutes, also one that did not start the
+            // phase: the first may have died.
+            GcPhase::Deleting { garbage }
+                if state.age() < DELETING_MAX && !self.options.offline =>
+            {
+                let keys = read_usable(self.store, &garbage.digest)
+                    .await?
+                    .unwrap_or_default();
+                self.delete(&state, keys, GcReport::default())
+                    .await
+                    .map(Some)
             }
             GcPhase::Deleting { .. } if is_due => self.finish(&state).await,
             GcPhase::None | GcPhase::Condemned { .. } | GcPhase::Deleting { .. } => {
@@ -93,8 +106,8 @@ impl Collector<'_> {
         if !self.options.dry_run {
             return Ok(DatedGcState::read(self.store).await?);
         }
-        // The time of a folder comes from a fresh file. A dry run must also work where this process may only read, so it takes the
-        // time from the own clock.
+        // The time of a folder comes from a fresh file. A dry run must also work where this process
+        // may only read, so it takes the time from the own clock.
         let found = self.store.read_document::<GcState>(&Key::Gc).await?;
         let object = self.store.head(&Key::Gc).await?;
         let date = (self.options.env.clock)();
@@ -103,12 +116,19 @@ impl Collector<'_> {
     }
 
     /// Marks, and returns the sizes of all immutable objects that nothing names.
-    async fn unmarked(&self, state: &DatedGcState, report: &mut GcReport) -> Result<BTreeMap<ObjectKey, u64>, GcError> {
-        // The order of listing and marking does not matter: what is published meanwhile is marked again before any delete.
+    async fn unmarked(
+        &self,
+        state: &DatedGcState,
+        report: &mut GcReport,
+    ) -> Result<BTreeMap<ObjectKey, u64>, GcError> {
+        // The order of listing and marking does not matter: what is published meanwhile is marked
+        // again before any delete.
         let mut objects = self.list().await?;
         let mut marks = Marks::read(self.store, &self.options.retention, state.date).await?;
         // The list of this round is needed until the round ends, and no Snapshot names it.
-        marks.keys.extend(state.state.garbage().copied().map(ObjectKey::from));
+        marks
+            .keys
+            .extend(state.state.garbage().copied().map(ObjectKey::from));
         (report.catalogs, report.snapshots) = (marks.catalogs, marks.snapshots);
         report.unreadable = marks.unreadable;
         let marked = objects.extract_if(.., |key, _| marks.keys.contains(key));
@@ -118,8 +138,9 @@ impl Collector<'_> {
 
     async fn list(&self) -> Result<BTreeMap<ObjectKey, u64>, GcError> {
         let listed = self.store.list("");
-        let objects =
-            listed.try_filter_map(async |object| Ok(ObjectKey::of(&object.key).map(|key| (key, object.size))));
+        let objects = listed.try_filter_map(async |object| {
+            Ok(ObjectKey::of(&object.key).map(|key| (key, object.size)))
+        });
         Ok(objects.try_collect().await?)
     }
 
@@ -132,31 +153,41 @@ impl Collector<'_> {
         publish::drop_stale_names(self.store, age_min).await?;
         let mut report = GcReport::default();
         let unmarked = self.unmarked(state, &mut report).await?;
-        // Lists of earlier rounds go with other garbage. Alone they would start round after round, for each leaves one.
+        // Lists of earlier rounds go with other garbage. Alone they would start round after round,
+        // for each leaves one.
         if unmarked.keys().all(|key| key.kind == Kind::Garbage) {
             return Ok(Some(report.at(state, GcStep::Clean)));
         }
         // Snapshots first: if the list is full, no Snapshot is left that names what is gone.
-        let (snapshots, others): (Vec<_>, Vec<_>) =
-            unmarked.into_iter().partition(|(key, _)| key.kind == Kind::Snapshot);
-        let chosen: BTreeMap<ObjectKey, u64> = snapshots.into_iter().chain(others).take(Garbage::MAX_KEYS).collect();
+        let (snapshots, others): (Vec<_>, Vec<_>) = unmarked
+            .into_iter()
+            .partition(|(key, _)| key.kind == Kind::Snapshot);
+        let chosen: BTreeMap<ObjectKey, u64> = snapshots
+            .into_iter()
+            .chain(others)
+            .take(Garbage::MAX_KEYS)
+            .collect();
         chosen.values().for_each(|size| report.condemned.add(*size));
         report.left = report.condemned;
         let keys = chosen.into_keys().collect();
         let garbage = self.put_list(&Garbage { keys }).await?;
         let spared = BTreeSet::new();
         let phase = GcPhase::Condemned { garbage, spared };
-        let replaced = state.replace(self.store, state.state.with_phase(phase)).await?;
+        let replaced = state
+            .replace(self.store, state.state.with_phase(phase))
+            .await?;
         Ok(replaced.map(|after| report.at(&after, GcStep::Condemn)))
     }
 
     async fn finish(&self, state: &DatedGcState) -> Result<Option<GcReport>, GcError> {
-        let replaced = state.replace(self.store, state.state.with_phase(GcPhase::None)).await?;
+        let replaced = state
+            .replace(self.store, state.state.with_phase(GcPhase::None))
+            .await?;
         Ok(replaced.map(|after| GcReport::default().at(&after, GcStep::Finish)))
     }
 
-    /// Marks again, after the state was read: a publication that spares something meanwhile makes the compare-and-swap
-    /// fail, and one that committed is marked.
+    /// Marks again, after the state was read: a publication that spares something meanwhile makes
+    /// the compare-and-swap fail, and one that committed is marked.
     async fn start_deleting(
         &self,
         state: &DatedGcState,
@@ -179,8 +210,8 @@ impl Collector<'_> {
         if state.replace(self.store, next).await?.is_none() {
             return Ok(None);
         }
-        // Read back, because only a read tells the age by the clock of the store. It also shows if another collector came
-        // first.
+        // Read back, because only a read tells the age by the clock of the store. It also shows if
+        // another collector came first.
         let deleting = self.read().await?;
         if deleting.state.garbage() != Some(&garbage) {
             return Ok(None);
@@ -189,7 +220,12 @@ impl Collector<'_> {
     }
 
     /// Deletes what is left of a list, as long as the state is young enough.
-    async fn delete(&self, state: &DatedGcState, list: Garbage, marked: GcReport) -> Result<GcReport, GcError> {
+    async fn delete(
+        &self,
+        state: &DatedGcState,
+        list: Garbage,
+        marked: GcReport,
+    ) -> Result<GcReport, GcError> {
         let started = Instant::now();
         let own_start = (self.options.env.since_boot)();
         let mut report = marked.at(state, GcStep::Delete);
@@ -197,14 +233,20 @@ impl Collector<'_> {
         // What is gone already is skipped: an earlier run or another collector has deleted it.
         left.retain(|key, _| list.keys.contains(key));
         left.values().for_each(|size| report.left.add(*size));
-        let (snapshots, others): (Vec<_>, Vec<_>) = left.into_iter().partition(|(key, _)| key.kind == Kind::Snapshot);
+        let (snapshots, others): (Vec<_>, Vec<_>) = left
+            .into_iter()
+            .partition(|(key, _)| key.kind == Kind::Snapshot);
         for objects in [snapshots, others] {
-            // A Snapshot that could not be deleted still names the other objects, so these stay until it is gone.
+            // A Snapshot that could not be deleted still names the other objects, so these stay
+            // until it is gone.
             if report.failed > 0 {
                 break;
             }
             for batch in objects.chunks(DELETE_BATCH_MAX) {
-                let is_out_of_time = self.options.time.is_some_and(|time| started.elapsed() >= time);
+                let is_out_of_time = self
+                    .options
+                    .time
+                    .is_some_and(|time| started.elapsed() >= time);
                 if is_out_of_time || !self.may_delete(state, own_start).await? {
                     return Ok(report);
                 }
@@ -220,8 +262,9 @@ impl Collector<'_> {
         // Another version means another state, in which the list may not be deleted any more.
         let found = stat.object.map(|object| object.version);
         let is_same = found.is_some() && found == state.version;
-        // The larger age counts: a process that was suspended and a clock that stands still must not delete too late.
-        // Checked before each batch, because the process may be suspended between two of them.
+        // The larger age counts: a process that was suspended and a clock that stands still must
+        // not delete too late. Checked before each batch, because the process may be suspended
+        // between two of them.
         let by_store = state.age() + stat.date.duration_since(state.date).unwrap_or_default();
         let by_own_clock = state.age() + (self.options.env.since_boot)().saturating_sub(own_start);
         let is_young = by_store.max(by_own_clock) < DELETING_MAX;
@@ -245,8 +288,8 @@ impl Collector<'_> {
                 }
                 Err(error) => {
                     report.failed += 1;
-                    // No retry: a delete that is sent late could land when the key has been written again. The next
-                    // round condemns the key once more.
+                    // No retry: a delete that is sent late could land when the key has been written
+                    // again. The next round condemns the key once more.
                     tracing::warn!(%key, error = model::text::chain(&error), "cannot delete an object");
                 }
             }

@@ -7,8 +7,8 @@ use store::{ReadError, Store, StoreExt, read_stored};
 
 use super::{GcError, Retention, UnreadableState};
 
-/// Number of pointers that are read at a time: each is one small request. One after the other, a thousand catalogs would
-/// take minutes.
+/// Number of pointers that are read at a time: each is one small request. One after the other, a
+/// thousand catalogs would take minutes.
 const POINTERS_IN_FLIGHT: usize = 32;
 
 /// Number of Snapshots that are read at a time: each may have megabytes.
@@ -34,7 +34,11 @@ struct SnapshotRoot {
 
 impl Marks {
     /// Marks from all pointers. `now` is the store's time.
-    pub(super) async fn read(store: &dyn Store, retention: &Retention, now: SystemTime) -> Result<Self, GcError> {
+    pub(super) async fn read(
+        store: &dyn Store,
+        retention: &Retention,
+        now: SystemTime,
+    ) -> Result<Self, GcError> {
         let mut marks = Self::default();
         let mut roots: Vec<SnapshotRoot> = Vec::new();
         // All are read before a run gives up, so that an operator gets the whole list at once.
@@ -56,7 +60,8 @@ impl Marks {
                     marks.catalogs += 1;
                     roots.extend(kept(&catalog, &current, retention, now));
                 }
-                // A name without a pointer is a catalog that was removed, or is about to be published for the first time.
+                // A name without a pointer is a catalog that was removed, or is about to be
+                // published for the first time.
                 Ok(None) => {}
                 Err(error @ ReadError::Store(_)) => return Err(error.into()),
                 Err(error) => blocking.push(UnreadableState::new(&catalog, &key, &error)),
@@ -77,7 +82,8 @@ impl Marks {
         store: &dyn Store,
         mut roots: Vec<SnapshotRoot>,
     ) -> Result<Vec<UnreadableState>, GcError> {
-        // A content may be published by several catalogs. The published ones come first, since they must be readable.
+        // A content may be published by several catalogs. The published ones come first, since they
+        // must be readable.
         roots.sort_by_key(|root| (root.object, !root.is_published));
         roots.dedup_by_key(|root| root.object);
         let reads = roots.into_iter().map(|root| async move {
@@ -91,7 +97,8 @@ impl Marks {
                 Ok(snapshot) => {
                     self.snapshots += 1;
                     let objects = snapshot.objects().into_iter().map(|entry| entry.object);
-                    self.keys.extend(objects.chain([root.object]).map(ObjectKey::from));
+                    self.keys
+                        .extend(objects.chain([root.object]).map(ObjectKey::from));
                     continue;
                 }
                 Err(error) if error.is_not_found() && !root.is_published => continue,
@@ -100,10 +107,11 @@ impl Marks {
                 Err(error) => error,
             };
             let state = UnreadableState::new(&root.catalog, &root.object.key(), &error);
-            // An earlier publication whose Snapshot has other bytes than its name says can be neither served nor rolled back
-            // to. Its objects are safe to lose: a Snapshot that is repaired later is read by the second marking, or its put is
-            // deferred; and a rollback holds each object that it finds against `gc.json`. Bytes that fit the name and cannot be
-            // read are those of a newer program, which can roll back to it.
+            // An earlier publication whose Snapshot has other bytes than its name says can be
+            // neither served nor rolled back to. Its objects are safe to lose: a Snapshot that is
+            // repaired later is read by the second marking, or its put is deferred; and a rollback
+            // holds each object that it finds against `gc.json`. Bytes that fit the name and cannot
+            // be read are those of a newer program, which can roll back to it.
             if matches!(error, ReadError::Damaged { .. }) && !root.is_published {
                 let (catalog, key) = (&root.catalog, &state.key);
                 tracing::warn!(%catalog, key, error = state.error, "an earlier snapshot is damaged and keeps nothing");
@@ -116,9 +124,15 @@ impl Marks {
     }
 }
 
-/// Returns the published Snapshot, the earlier ones that are kept, and those that a composition was made of. The age of an earlier one counts from its
-/// replacement: the state of a catalog that changes for the first time in months must not vanish at once.
-fn kept(catalog: &CatalogName, current: &Current, retention: &Retention, now: SystemTime) -> Vec<SnapshotRoot> {
+/// Returns the published Snapshot, the earlier ones that are kept, and those that a composition was
+/// made of. The age of an earlier one counts from its replacement: the state of a catalog that
+/// changes for the first time in months must not vanish at once.
+fn kept(
+    catalog: &CatalogName,
+    current: &Current,
+    retention: &Retention,
+    now: SystemTime,
+) -> Vec<SnapshotRoot> {
     let root = |object, is_published| SnapshotRoot {
         catalog: catalog.clone(),
         object,
@@ -134,8 +148,14 @@ fn kept(catalog: &CatalogName, current: &Current, retention: &Retention, now: Sy
         }
         replaced = previous.published_at;
     }
-    // States that a composition was made of, so that another selection of them finds them. A copy of the composition alone does
-    // not have them.
-    roots.extend(current.source.inputs.iter().map(|input| root(input.snapshot, false)));
+    // States that a composition was made of, so that another selection of them finds them. A copy
+    // of the composition alone does not have them.
+    roots.extend(
+        current
+            .source
+            .inputs
+            .iter()
+            .map(|input| root(input.snapshot, false)),
+    );
     roots
 }

@@ -4,8 +4,8 @@
 //!   none --condemn--> condemned --(2 h) mark again, delete--> deleting --(2 h)--> none
 //! ```
 //!
-//! Each run takes the one step that is due. A collector holds no lock: two collectors do the same work twice, and one that
-//! dies stops no one.
+//! Each run takes the one step that is due. A collector holds no lock: two collectors do the same
+//! work twice, and one that dies stops no one.
 
 mod collector;
 mod marks;
@@ -29,19 +29,21 @@ pub use self::report::{GcReport, GcStep, NextStep, UnreadableState};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// Time for which deletes may be sent after `deleting` began. With 15 minutes for which a signature of S3 lives, and 15 for
-/// a clock that is wrong, every delete has landed well before the state ends.
+/// Time for which deletes may be sent after `deleting` began. With 15 minutes for which a signature
+/// of S3 lives, and 15 for a clock that is wrong, every delete has landed well before the state
+/// ends.
 const DELETING_MAX: Duration = Duration::from_secs(30 * 60);
 
 /// Earlier publications that are kept besides what is published.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Retention {
-    /// Maximum number of earlier publications of a catalog. Default: all that `current.json` remembers, 16.
+    /// Maximum number of earlier publications of a catalog. Default: all that `current.json`
+    /// remembers, 16.
     pub generations: usize,
     /// Maximum time after an earlier publication was replaced. Default: 30 days.
     pub max_age: Duration,
-    /// Time after its replacement for which an earlier publication is kept in any case. Default: 24 h, for which shared
-    /// caches may serve a stale `current.json` (`stale-if-error`).
+    /// Time after its replacement for which an earlier publication is kept in any case. Default: 24
+    /// h, for which shared caches may serve a stale `current.json` (`stale-if-error`).
     pub grace: Duration,
 }
 
@@ -58,7 +60,12 @@ impl Default for Retention {
 impl Retention {
     /// Replaces the values that are given. `days` are those of [`Retention::max_age`].
     #[must_use]
-    pub fn with(self, generations: Option<usize>, days: Option<u64>, grace: Option<Duration>) -> Self {
+    pub fn with(
+        self,
+        generations: Option<usize>,
+        days: Option<u64>,
+        grace: Option<Duration>,
+    ) -> Self {
         let seconds = |days: u64| Duration::from_secs(days.saturating_mul(DAY.as_secs()));
         Self {
             generations: generations.unwrap_or(self.generations),
@@ -71,15 +78,16 @@ impl Retention {
 /// Options of one run of garbage collection.
 #[derive(Debug, Clone, Default)]
 pub struct GcOptions {
-    /// Earlier publications whose objects are kept. Default: those of the last 30 days, at most 16 of each catalog.
+    /// Earlier publications whose objects are kept. Default: those of the last 30 days, at most 16
+    /// of each catalog.
     pub retention: Retention,
-    /// Takes all steps at once, without the waits. Safe only while no other process reads or writes the store. Default:
-    /// false.
+    /// Takes all steps at once, without the waits. Safe only while no other process reads or writes
+    /// the store. Default: false.
     pub offline: bool,
     /// Writes nothing, and reports what would be condemned. Default: false.
     pub dry_run: bool,
-    /// Maximum duration of the deletes. What is left is deleted by the next run within the 30 minutes, or condemned again.
-    /// Default: none.
+    /// Maximum duration of the deletes. What is left is deleted by the next run within the 30
+    /// minutes, or condemned again. Default: none.
     pub time: Option<Duration>,
     /// Clocks and randomness. Default: the system's.
     pub env: Env,
@@ -88,8 +96,9 @@ pub struct GcOptions {
 /// Failure of garbage collection. Nothing was condemned then that a catalog names.
 #[derive(Debug, thiserror::Error)]
 pub enum GcError {
-    /// Pointers or published Snapshots cannot be read, so it is not known what they name. Any object may be one of theirs: an
-    /// object does not tell its catalog, and catalogs share objects. So nothing can be condemned.
+    /// Pointers or published Snapshots cannot be read, so it is not known what they name. Any
+    /// object may be one of theirs: an object does not tell its catalog, and catalogs share
+    /// objects. So nothing can be condemned.
     #[error(
         "nothing is collected, because it is unknown which objects these need: {}. `verify --repair-from MIRROR NAME` fetches what is \
          damaged from a copy, `poll --force NAME` makes it again from the source, `rm NAME` removes a catalog that is not wanted",
@@ -122,7 +131,8 @@ impl GcError {
     }
 }
 
-/// Takes the one step of garbage collection that is due, or all of them if [`GcOptions::offline`] is set.
+/// Takes the one step of garbage collection that is due, or all of them if [`GcOptions::offline`]
+/// is set.
 ///
 /// # Errors
 /// [`GcError`]; the next run tries again.
@@ -149,12 +159,12 @@ pub async fn gc(store: &dyn Store, options: &GcOptions) -> Result<GcReport, GcEr
 /// Wait before the first run. The first polls keep the machine busy.
 const FIRST_WAIT: Duration = Duration::from_secs(600);
 
-/// Time between two runs. Each takes the one step that is due; deletes must come within 30 minutes of their marking, which
-/// the same run does.
+/// Time between two runs. Each takes the one step that is due; deletes must come within 30 minutes
+/// of their marking, which the same run does.
 const INTERVAL: Duration = Duration::from_secs(30 * 60);
 
-/// Starts a task that collects garbage until `stop` is cancelled. A run that is cut off leaves nothing to clean up: the next
-/// one, in any process, continues.
+/// Starts a task that collects garbage until `stop` is cancelled. A run that is cut off leaves
+/// nothing to clean up: the next one, in any process, continues.
 pub fn collect_regularly(
     store: Arc<dyn Store>,
     retention: Retention,
@@ -197,7 +207,11 @@ impl GcMetrics {
         let unreadable = "Pointers and snapshots of a catalog that the last run of garbage collection could not read";
         Self {
             runs: metric(registry, "collections", "Runs of garbage collection"),
-            failures: metric(registry, "collections_failed", "Runs of garbage collection that failed"),
+            failures: metric(
+                registry,
+                "collections_failed",
+                "Runs of garbage collection that failed",
+            ),
             unreadable: metric(registry, "collection_unreadable", unreadable),
         }
     }
@@ -242,7 +256,11 @@ mod tests {
             error: "damaged".to_owned(),
         };
         metrics.count(&Err(GcError::Unreadable(vec![state])));
-        assert!(text().contains("collection_unreadable{catalog=\"a\"} 1"), "{}", text());
+        assert!(
+            text().contains("collection_unreadable{catalog=\"a\"} 1"),
+            "{}",
+            text()
+        );
         metrics.count(&Ok(GcReport::default()));
         assert!(!text().contains("catalog="), "{}", text());
         assert!(text().contains("collections_failed_total 1"), "{}", text());

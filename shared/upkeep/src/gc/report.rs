@@ -30,7 +30,8 @@ pub struct GcReport {
     pub left: ObjectStats,
     /// Objects whose delete failed. They are condemned again in the next round.
     pub failed: u64,
-    /// Damaged Snapshots of earlier publications, which name nothing any more: their publications cannot be rolled back to.
+    /// Damaged Snapshots of earlier publications, which name nothing any more: their publications
+    /// cannot be rolled back to.
     pub unreadable: Vec<UnreadableState>,
 }
 

@@ -3,7 +3,10 @@
 use std::io::{self, Write};
 
 use model::text::chain;
-use model::{Content, DocumentCheck, Encoding, Hasher, Kind, ManifestEntry, ObjectDigest, Sha256, ZSTD_WINDOW_LOG_MAX};
+use model::{
+    Content, DocumentCheck, Encoding, Hasher, Kind, ManifestEntry, ObjectDigest, Sha256,
+    ZSTD_WINDOW_LOG_MAX,
+};
 
 /// Defect of one stored object or document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -34,8 +37,8 @@ pub enum ObjectProblem {
     Unlisted,
 }
 
-/// Checks the bytes of one object as they stream by: hash and size as stored, and the content that they decode to. Decoding
-/// stops as soon as there is more content than recorded.
+/// Checks the bytes of one object as they stream by: hash and size as stored, and the content that
+/// they decode to. Decoding stops as soon as there is more content than recorded.
 pub struct IntegrityCheck {
     recorded: ObjectDigest,
     hasher: Hasher,
@@ -93,7 +96,10 @@ impl IntegrityCheck {
             self.held.extend_from_slice(bytes);
         }
         self.hasher.update(bytes);
-        let decoded = self.decoder.as_mut().map_or(Ok(()), |decoder| decoder.write(bytes));
+        let decoded = self
+            .decoder
+            .as_mut()
+            .map_or(Ok(()), |decoder| decoder.write(bytes));
         decoded.map_err(|_| ObjectProblem::Content)
     }
 
@@ -127,7 +133,9 @@ impl ContentDecoder {
         match kind.encoding() {
             Encoding::Identity => Self::Identity(Box::new(sink)),
             Encoding::Gzip => Self::Gzip(Box::new(flate2::write::MultiGzDecoder::new(sink))),
-            Encoding::Zstd => zstd_decoder(sink).map_or(Self::Broken, |decoder| Self::Zstd(Box::new(decoder))),
+            Encoding::Zstd => {
+                zstd_decoder(sink).map_or(Self::Broken, |decoder| Self::Zstd(Box::new(decoder)))
+            }
         }
     }
 
@@ -136,7 +144,8 @@ impl ContentDecoder {
             Self::Identity(sink) => sink.write_all(bytes),
             Self::Zstd(decoder) => decoder.write_all(bytes),
             Self::Gzip(decoder) => decoder.write_all(bytes),
-            // An error and not a pass: content that could not be checked must not count as verified.
+            // An error and not a pass: content that could not be checked must not count as
+            // verified.
             Self::Broken => Err(io::ErrorKind::OutOfMemory.into()),
         }
     }
@@ -156,7 +165,9 @@ impl ContentDecoder {
     }
 }
 
-fn zstd_decoder(sink: ContentHasher) -> io::Result<zstd::stream::write::Decoder<'static, ContentHasher>> {
+fn zstd_decoder(
+    sink: ContentHasher,
+) -> io::Result<zstd::stream::write::Decoder<'static, ContentHasher>> {
     let mut decoder = zstd::stream::write::Decoder::new(sink)?;
     // A larger window would let a stored frame demand any amount of memory.
     decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
@@ -209,7 +220,10 @@ mod tests {
             let entry = entry(kind, &bytes, LINES);
             assert_eq!(check(&entry, &bytes), Ok(()));
             let longer = [&bytes[..], b"x"].concat();
-            assert_eq!(check(&entry, &longer), Err(ObjectProblem::TooLong(bytes.len() as u64)));
+            assert_eq!(
+                check(&entry, &longer),
+                Err(ObjectProblem::TooLong(bytes.len() as u64))
+            );
             assert!(check(&entry, &bytes[1..]).is_err());
             for at in 0..bytes.len() {
                 let mut flipped = bytes.clone();
@@ -235,7 +249,10 @@ mod tests {
         let shards = b"{\"formatVersion\":3,\"shards\":[{}]}";
         for (kind, content) in [(Kind::Index, &shards[..]), (Kind::Facts, LINES)] {
             let error = checked(kind, content).unwrap_err();
-            assert!(matches!(error, ObjectProblem::Document(_)), "{kind:?}: {error}");
+            assert!(
+                matches!(error, ObjectProblem::Document(_)),
+                "{kind:?}: {error}"
+            );
         }
     }
 

@@ -32,22 +32,34 @@ struct RecordedShard {
 }
 
 impl IndexedLines {
-    /// Takes the objects and entries of a Snapshot and the entries of its index. An index that cannot be read is found by the check of all objects.
-    pub(super) async fn add(&mut self, store: &dyn Store, key: &Key, snapshot: &Snapshot) -> Result<(), StoreError> {
+    /// Takes the objects and entries of a Snapshot and the entries of its index. An index that
+    /// cannot be read is found by the check of all objects.
+    pub(super) async fn add(
+        &mut self,
+        store: &dyn Store,
+        key: &Key,
+        snapshot: &Snapshot,
+    ) -> Result<(), StoreError> {
         let objects = snapshot.objects().into_iter();
-        self.objects.extend(objects.map(|entry| (entry.key(), entry)));
+        self.objects
+            .extend(objects.map(|entry| (entry.key(), entry)));
         let of_index = snapshot.index.with_kind(Kind::Index).key();
         let index = match read_stored::<Index<'_>>(store, &snapshot.index).await {
             Ok(index) => Some(index),
             Err(ReadError::Store(error)) if !error.is_not_found() => return Err(error),
             Err(_) => None,
         };
-        if index.as_ref().is_some_and(|index| !index.describes(snapshot)) {
+        if index
+            .as_ref()
+            .is_some_and(|index| !index.describes(snapshot))
+        {
             self.wrong
                 .insert(of_index.clone(), ObjectProblem::Disagrees("its snapshot"));
         }
         let described = index.iter().flat_map(|index| &index.shards);
-        let entries: HashMap<Sha256, Sha256> = described.map(|shard| (shard.lines, hash(&shard.metas))).collect();
+        let entries: HashMap<Sha256, Sha256> = described
+            .map(|shard| (shard.lines, hash(&shard.metas)))
+            .collect();
         for shard in snapshot.shards() {
             let entry = entries.get(&shard.lines.sha256);
             let recorded = RecordedShard {
@@ -56,7 +68,10 @@ impl IndexedLines {
                 metas: shard.metas,
                 index: entry.map(|metas| (of_index.clone(), *metas)),
             };
-            self.shards.entry(shard.lines.sha256).or_default().push(recorded);
+            self.shards
+                .entry(shard.lines.sha256)
+                .or_default()
+                .push(recorded);
         }
         Ok(())
     }
@@ -74,7 +89,8 @@ impl IndexedLines {
         let size = usize::try_from(lines.size).unwrap_or(usize::MAX);
         if let Err(over) = self.budget.charge_bytes(size) {
             // Unread lines say nothing about the entries.
-            self.wrong.insert(shard.key(), ObjectProblem::Document(chain(&over)));
+            self.wrong
+                .insert(shard.key(), ObjectProblem::Document(chain(&over)));
             return Ok(());
         }
         let bytes = match read_object(store, shard).await {
@@ -83,7 +99,11 @@ impl IndexedLines {
             Err(_) => return Ok(()),
         };
         let read = move || index_lines(zstd::Decoder::with_buffer(&bytes[..]).ok()?, lines);
-        let found = run(self.budget.clone(), read).await.ok().flatten().unwrap_or_default();
+        let found = run(self.budget.clone(), read)
+            .await
+            .ok()
+            .flatten()
+            .unwrap_or_default();
         let package = IndexedMeta::package_of_all(&found);
         let entry = hash(&found);
         for shard in recorded {
@@ -120,14 +140,20 @@ mod tests {
         let built = SnapshotBuilder::new().package("db", &lines).build();
         let store = MemoryStore::new();
         for (key, bytes) in built.objects {
-            store.put(&key, bytes, store::Condition::Always).await.unwrap();
+            store
+                .put(&key, bytes, store::Condition::Always)
+                .await
+                .unwrap();
         }
         let mut indexed = IndexedLines {
             budget: Budget::new(steps, MemoryPool::default()),
             ..IndexedLines::default()
         };
         let snapshot = built.snapshot.index.with_kind(Kind::Snapshot);
-        indexed.add(&store, &snapshot.key(), &built.snapshot).await.unwrap();
+        indexed
+            .add(&store, &snapshot.key(), &built.snapshot)
+            .await
+            .unwrap();
         let shard = &built.snapshot.packages[0];
         let object = shard.stored.with_kind(Kind::Package);
         indexed.check(&store, &object, shard.lines).await.unwrap();
@@ -140,6 +166,9 @@ mod tests {
         let found = check(10).await;
         assert_eq!(found.len(), 1);
         assert!(matches!(found[0].0, Key::Object(Kind::Package, _)));
-        assert_eq!(found[0].1.to_string(), "cannot be used: exceeds the limit steps of 10");
+        assert_eq!(
+            found[0].1.to_string(),
+            "cannot be used: exceeds the limit steps of 10"
+        );
     }
 }

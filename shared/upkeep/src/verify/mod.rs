@@ -1,4 +1,5 @@
-//! Verification of what is stored: each object against its key, and its content against the documents that name it.
+//! Verification of what is stored: each object against its key, and its content against the
+//! documents that name it.
 
 mod content;
 mod index;
@@ -23,7 +24,8 @@ const READS_IN_FLIGHT: usize = 4;
 pub struct Verification {
     /// Name of the catalog.
     pub catalog: CatalogName,
-    /// Number of publications that were checked: the current one, and earlier ones and inputs that are still stored.
+    /// Number of publications that were checked: the current one, and earlier ones and inputs that
+    /// are still stored.
     pub snapshots: usize,
     /// Number of earlier publications and inputs that are not stored any more.
     pub expired: usize,
@@ -44,7 +46,8 @@ pub struct Finding {
     /// The problem; JSON has it in words.
     #[serde(serialize_with = "as_text")]
     pub problem: ObjectProblem,
-    /// Object that should be stored under the key. `None` for a mutable document, and for an object that contradicts another one.
+    /// Object that should be stored under the key. `None` for a mutable document, and for an object
+    /// that contradicts another one.
     #[serde(skip)]
     pub entry: Option<ManifestEntry>,
 }
@@ -66,7 +69,10 @@ pub async fn verify(store: &dyn Store, catalog: &CatalogName) -> Result<Verifica
     let current = match store.read_document::<Current>(&key).await {
         Ok(Some((current, _))) => current,
         unusable => {
-            verification.found(key, unusable.map_or_else(problem, |_| Ok(ObjectProblem::Missing))?);
+            verification.found(
+                key,
+                unusable.map_or_else(problem, |_| Ok(ObjectProblem::Missing))?,
+            );
             return Ok(verification);
         }
     };
@@ -77,7 +83,10 @@ pub async fn verify(store: &dyn Store, catalog: &CatalogName) -> Result<Verifica
     }
     let mut indexed = IndexedLines::default();
     for (object, content_hash) in named_snapshots(&current) {
-        if let Some(snapshot) = verification.snapshot(store, &current, object, content_hash).await? {
+        if let Some(snapshot) = verification
+            .snapshot(store, &current, object, content_hash)
+            .await?
+        {
             indexed.add(store, &object.key(), &snapshot).await?;
         }
     }
@@ -89,8 +98,8 @@ pub async fn verify(store: &dyn Store, catalog: &CatalogName) -> Result<Verifica
     Ok(verification)
 }
 
-/// Returns the Snapshots of all publications and of the states that a composition was made of, each once because content may come back,
-/// with the content hashes that the pointer records for them.
+/// Returns the Snapshots of all publications and of the states that a composition was made of, each
+/// once because content may come back, with the content hashes that the pointer records for them.
 fn named_snapshots(current: &Current) -> BTreeMap<ObjectRef, Sha256> {
     let inputs = current.source.inputs.iter();
     let inputs = inputs.map(|input| (input.snapshot, input.content_hash));
@@ -102,13 +111,21 @@ fn named_snapshots(current: &Current) -> BTreeMap<ObjectRef, Sha256> {
 impl Verification {
     fn found(&mut self, key: Key, problem: ObjectProblem) {
         let entry = None;
-        self.findings.push(Finding { key, problem, entry });
+        self.findings.push(Finding {
+            key,
+            problem,
+            entry,
+        });
     }
 
     /// Adds an object that is missing or has other bytes than it should have.
     fn found_object(&mut self, entry: ManifestEntry, problem: ObjectProblem) {
         let (key, entry) = (entry.key(), Some(entry));
-        self.findings.push(Finding { key, problem, entry });
+        self.findings.push(Finding {
+            key,
+            problem,
+            entry,
+        });
     }
 
     /// Checks one Snapshot. Only the current one has to be there.
@@ -126,7 +143,13 @@ impl Verification {
                 return Ok(None);
             }
             Err(error) => {
-                self.found_object(ManifestEntry { object, content: None }, problem(error)?);
+                self.found_object(
+                    ManifestEntry {
+                        object,
+                        content: None,
+                    },
+                    problem(error)?,
+                );
                 return Ok(None);
             }
         };
@@ -135,14 +158,19 @@ impl Verification {
             self.found(object.key(), ObjectProblem::Disagrees("current.json"));
         }
         // Only the current Snapshot: the history of the pointer repeats no sizes of earlier ones.
-        if object == current.snapshot && !current.describes(&snapshot) || !snapshot.is_consistent() {
+        if object == current.snapshot && !current.describes(&snapshot) || !snapshot.is_consistent()
+        {
             let numbers = ObjectProblem::Disagrees("the numbers in it and in current.json");
             self.found(object.key(), numbers);
         }
         Ok(Some(snapshot))
     }
 
-    async fn objects(&mut self, store: &dyn Store, indexed: &mut IndexedLines) -> Result<(), StoreError> {
+    async fn objects(
+        &mut self,
+        store: &dyn Store,
+        indexed: &mut IndexedLines,
+    ) -> Result<(), StoreError> {
         let objects = mem::take(&mut indexed.objects).into_values();
         let checks = objects.map(async |entry| (entry, check_entry(store, &entry).await));
         let mut checks = stream::iter(checks).buffer_unordered(READS_IN_FLIGHT);
@@ -159,8 +187,9 @@ impl Verification {
                 Err(problem) => self.found_object(entry, problem),
             }
         }
-        // Not in the loop: a read there would leave the other reads unpolled, in the middle of a TLS handshake or of a body, until
-        // the server gives them up. One that handshakes one by one answers nothing meanwhile.
+        // Not in the loop: a read there would leave the other reads unpolled, in the middle of a
+        // TLS handshake or of a body, until the server gives them up. One that handshakes one by
+        // one answers nothing meanwhile.
         for (shard, lines) in shards {
             indexed.check(store, &shard, lines).await?;
         }
@@ -172,7 +201,10 @@ impl Verification {
 ///
 /// # Errors
 /// [`StoreError`] if the store fails. A missing or damaged object is a problem and no error.
-pub async fn check_entry(store: &dyn Store, entry: &ManifestEntry) -> Result<Result<(), ObjectProblem>, StoreError> {
+pub async fn check_entry(
+    store: &dyn Store,
+    entry: &ManifestEntry,
+) -> Result<Result<(), ObjectProblem>, StoreError> {
     match store.open(&entry.key(), None).await {
         Ok(object) => check_body(entry, object.body).await,
         Err(error) if error.is_not_found() => Ok(Err(ObjectProblem::Missing)),
@@ -208,6 +240,9 @@ fn problem(error: ReadError) -> Result<ObjectProblem, StoreError> {
     }
 }
 
-fn as_text<S: Serializer>(value: &impl std::fmt::Display, serializer: S) -> Result<S::Ok, S::Error> {
+fn as_text<S: Serializer>(
+    value: &impl std::fmt::Display,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serializer.collect_str(value)
 }

@@ -1,4 +1,5 @@
-//! A collection that fails or is killed at any operation deletes no named object, and later runs finish the round.
+//! A collection that fails or is killed at any operation deletes no named object, and later runs
+//! finish the round.
 
 use std::{sync::OnceLock, time::Duration};
 
@@ -33,7 +34,10 @@ async fn assert_finishes(world: &World, at: u64) {
     world.is_sound().await;
     // Right after the deletes, a publication of deleted objects waits for the end of the round.
     while let Err(error) = world.try_publish("b", &["p1", "p5", "p6"]).await {
-        assert!(matches!(error, PublishError::Deferred(_)), "operation {at}: {error}");
+        assert!(
+            matches!(error, PublishError::Deferred(_)),
+            "operation {at}: {error}"
+        );
         world.gc_round().await;
     }
     for _ in 0..3 {
@@ -42,7 +46,12 @@ async fn assert_finishes(world: &World, at: u64) {
     world.is_sound().await;
     // Both catalogs, and at most the lists of the last round.
     let expected = ["a", "b"].len() * 4 + ["p3", "p4", "p1", "p5", "p6"].len();
-    let left = world.store.objects().keys().filter(|key| key.is_immutable()).count();
+    let left = world
+        .store
+        .objects()
+        .keys()
+        .filter(|key| key.is_immutable())
+        .count();
     let is_clean = (expected..=expected + 2).contains(&left);
     assert!(is_clean, "operation {at}: {left} of {expected}");
 }

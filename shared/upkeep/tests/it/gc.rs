@@ -20,7 +20,9 @@ async fn world() -> World {
 /// Returns the catalogs and keys of states that cannot be read.
 fn named(states: &[UnreadableState]) -> Vec<(&str, String)> {
     let named = states.iter();
-    named.map(|state| (state.catalog.as_str(), state.key.clone())).collect()
+    named
+        .map(|state| (state.catalog.as_str(), state.key.clone()))
+        .collect()
 }
 
 /// Runs a collector that has no time to delete.
@@ -33,12 +35,18 @@ async fn cut_off(world: &World) -> GcReport {
 async fn gc_takes_one_step_after_each_two_hours() {
     let world = world().await;
     let condemned = world.gc().await;
-    assert_eq!((condemned.step, condemned.state), (GcStep::Condemn, "condemned"));
+    assert_eq!(
+        (condemned.step, condemned.state),
+        (GcStep::Condemn, "condemned")
+    );
     // The shard of p3, both encodings, index and Snapshot of the removed catalog.
     assert_eq!((condemned.condemned.objects, condemned.catalogs), (5, 1));
     world.pass(2 * HOUR - 1);
     let waiting = world.gc().await;
-    assert_eq!((waiting.step, waiting.age_seconds), (GcStep::Wait, 2 * HOUR - 1));
+    assert_eq!(
+        (waiting.step, waiting.age_seconds),
+        (GcStep::Wait, 2 * HOUR - 1)
+    );
     let next = waiting.next.unwrap();
     assert_eq!((next.step, next.due_in_seconds), (GcStep::Delete, 1));
     assert!(world.has(&shard("p3")));
@@ -55,7 +63,11 @@ async fn gc_takes_one_step_after_each_two_hours() {
     world.pass(1);
     let finished = world.gc().await;
     assert_eq!((finished.step, finished.state), (GcStep::Finish, "none"));
-    assert_eq!(world.gc().await.step, GcStep::Wait, "the next round waits too");
+    assert_eq!(
+        world.gc().await.step,
+        GcStep::Wait,
+        "the next round waits too"
+    );
     world.pass(2 * HOUR);
     // The lists of the round wait for other garbage.
     world.store.take_log();
@@ -71,7 +83,10 @@ async fn gc_takes_one_step_after_each_two_hours() {
 async fn gc_dry_run_counts_and_writes_nothing() {
     let world = world().await;
     let before = world.store.objects();
-    let report = world.try_gc(|options| options.dry_run = true).await.unwrap();
+    let report = world
+        .try_gc(|options| options.dry_run = true)
+        .await
+        .unwrap();
     assert_eq!((report.condemned.objects, report.dry_run), (5, true));
     assert_eq!(world.store.objects(), before);
 }
@@ -79,7 +94,10 @@ async fn gc_dry_run_counts_and_writes_nothing() {
 #[tokio::test]
 async fn gc_offline_skips_the_waits() {
     let world = world().await;
-    let report = world.try_gc(|options| options.offline = true).await.unwrap();
+    let report = world
+        .try_gc(|options| options.offline = true)
+        .await
+        .unwrap();
     assert!(report.deleted.objects >= 5, "{report:?}");
     assert_eq!((report.state, report.left.objects), ("none", 0));
     assert!(!world.has(&shard("p3")));
@@ -98,7 +116,11 @@ async fn publication_spares_a_condemned_object_and_keeps_the_time() {
         panic!("{state:?}");
     };
     assert!(spared.contains(&ObjectKey::of(&shard("p3").key()).unwrap()));
-    assert_eq!((state.since, state.counter), (Some(began), 2), "one write for all keys");
+    assert_eq!(
+        (state.since, state.counter),
+        (Some(began), 2),
+        "one write for all keys"
+    );
     world.pass(HOUR);
     let report = world.gc().await;
     assert_eq!(report.step, GcStep::Delete);
@@ -179,7 +201,8 @@ async fn retention_keeps_generations_by_number_age_and_grace() {
     let second = world.publish("a", &["p2"]).await;
     world.pass(10 * DAY);
     world.publish("a", &["p3"]).await;
-    let has = |snapshot: &Snapshot| world.has(&snapshot.all.gzip.with_kind(Kind::All(Encoding::Gzip)));
+    let has =
+        |snapshot: &Snapshot| world.has(&snapshot.all.gzip.with_kind(Kind::All(Encoding::Gzip)));
     let keeping = |generations| Retention {
         generations,
         ..Retention::default()
@@ -239,7 +262,10 @@ async fn gc_names_each_catalog_that_it_cannot_read_and_condemns_nothing() {
         world.put(key, "{").await;
     }
     let error = world.try_gc(|_| {}).await.unwrap_err();
-    assert_eq!(named(error.unreadable()), [("a", a.to_string()), ("b", b.to_string())]);
+    assert_eq!(
+        named(error.unreadable()),
+        [("a", a.to_string()), ("b", b.to_string())]
+    );
 }
 
 #[tokio::test]
@@ -259,7 +285,10 @@ async fn gc_goes_on_beside_a_damaged_earlier_snapshot_and_reports_it() {
         assert_eq!(named(&condemned.unreadable), Vec::from_iter(damaged));
         world.gc_round().await;
         world.is_sound().await;
-        assert!(!world.store.objects().contains_key(&earlier), "it is garbage itself");
+        assert!(
+            !world.store.objects().contains_key(&earlier),
+            "it is garbage itself"
+        );
     }
 }
 

@@ -71,7 +71,9 @@ impl World {
             ..TransactionOptions::default()
         };
         let store = Arc::new(self.store.clone());
-        Transaction::begin(store, &name(catalog), options).await.unwrap()
+        Transaction::begin(store, &name(catalog), options)
+            .await
+            .unwrap()
     }
 
     /// Publishes these packages, each with the same content whenever it is published.
@@ -80,11 +82,19 @@ impl World {
         built(packages).snapshot
     }
 
-    pub(crate) async fn try_publish(&self, catalog: &str, packages: &[&str]) -> Result<Current, PublishError> {
+    pub(crate) async fn try_publish(
+        &self,
+        catalog: &str,
+        packages: &[&str],
+    ) -> Result<Current, PublishError> {
         self.publish_built(catalog, &built(packages)).await
     }
 
-    pub(crate) async fn publish_built(&self, catalog: &str, built: &BuiltSnapshot) -> Result<Current, PublishError> {
+    pub(crate) async fn publish_built(
+        &self,
+        catalog: &str,
+        built: &BuiltSnapshot,
+    ) -> Result<Current, PublishError> {
         let transaction = self.begin(catalog).await;
         put_all(&transaction, built).await?;
         commit(&transaction, built).await
@@ -95,7 +105,10 @@ impl World {
     }
 
     /// Takes the step of garbage collection that is due, with the defaults but for `change`.
-    pub(crate) async fn try_gc(&self, change: impl FnOnce(&mut GcOptions)) -> Result<GcReport, GcError> {
+    pub(crate) async fn try_gc(
+        &self,
+        change: impl FnOnce(&mut GcOptions),
+    ) -> Result<GcReport, GcError> {
         let mut options = GcOptions {
             env: self.env.clone(),
             ..GcOptions::default()
@@ -116,7 +129,9 @@ impl World {
     pub(crate) async fn gc_round_with(&self, retention: &Retention) {
         self.pass(2 * HOUR);
         for _ in 0..3 {
-            let report = self.try_gc(|options| options.retention = retention.clone()).await;
+            let report = self
+                .try_gc(|options| options.retention = retention.clone())
+                .await;
             report.unwrap();
             self.pass(2 * HOUR);
         }
@@ -125,11 +140,19 @@ impl World {
     /// Writes an object or a document as another program does.
     pub(crate) async fn put(&self, key: &Key, bytes: impl Into<Vec<u8>>) {
         let bytes: Vec<u8> = bytes.into();
-        self.store.put(key, bytes.into(), Condition::Always).await.unwrap();
+        self.store
+            .put(key, bytes.into(), Condition::Always)
+            .await
+            .unwrap();
     }
 
     /// Answers in place of the store at this moment of each write of a key.
-    pub(crate) fn at_put(&self, key: Key, at: Moment, answer: impl Fn() -> Answer + Send + Sync + 'static) {
+    pub(crate) fn at_put(
+        &self,
+        key: Key,
+        at: Moment,
+        answer: impl Fn() -> Answer + Send + Sync + 'static,
+    ) {
         self.store.set_hook(move |call, moment| {
             let is_put = matches!(call.action, Action::Put(_)) && call.key.as_ref() == Some(&key);
             let is_now = is_put && moment == at;
@@ -172,15 +195,22 @@ pub(crate) fn built(packages: &[&str]) -> BuiltSnapshot {
     let builder = SnapshotBuilder::new();
     let packages = packages.iter();
     packages
-        .fold(builder, |builder, package| builder.package(package, line(package)))
+        .fold(builder, |builder, package| {
+            builder.package(package, line(package))
+        })
         .build()
 }
 
 pub(crate) fn shard(package: &str) -> ObjectRef {
-    built(&[package]).snapshot.packages[0].stored.with_kind(Kind::Package)
+    built(&[package]).snapshot.packages[0]
+        .stored
+        .with_kind(Kind::Package)
 }
 
-pub(crate) async fn put_all(transaction: &Transaction, built: &BuiltSnapshot) -> Result<(), PublishError> {
+pub(crate) async fn put_all(
+    transaction: &Transaction,
+    built: &BuiltSnapshot,
+) -> Result<(), PublishError> {
     for (key, bytes) in &built.objects {
         let Key::Object(kind, _) = key else {
             panic!("{key} is immutable")
@@ -193,7 +223,12 @@ pub(crate) async fn put_all(transaction: &Transaction, built: &BuiltSnapshot) ->
     Ok(())
 }
 
-pub(crate) async fn commit(transaction: &Transaction, built: &BuiltSnapshot) -> Result<Current, PublishError> {
-    let next = CurrentBuilder::new(&built.snapshot).after(transaction.base()).build();
+pub(crate) async fn commit(
+    transaction: &Transaction,
+    built: &BuiltSnapshot,
+) -> Result<Current, PublishError> {
+    let next = CurrentBuilder::new(&built.snapshot)
+        .after(transaction.base())
+        .build();
     Ok(transaction.commit(next).await?.0)
 }

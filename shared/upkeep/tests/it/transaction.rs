@@ -33,12 +33,30 @@ async fn put_verified_overwrites_damaged_bytes_and_keeps_sound_ones() {
     let (object, key) = (shard("p1"), shard("p1").key());
     let bytes = built.objects[&key].clone();
     let transaction = world.begin("a").await;
-    assert!(transaction.put_verified(object, bytes.clone()).await.unwrap());
-    assert!(!transaction.put_verified(object, bytes.clone()).await.unwrap());
+    assert!(
+        transaction
+            .put_verified(object, bytes.clone())
+            .await
+            .unwrap()
+    );
+    assert!(
+        !transaction
+            .put_verified(object, bytes.clone())
+            .await
+            .unwrap()
+    );
     world.store.corrupt(&key, "damaged");
-    assert!(transaction.put_verified(object, bytes.clone()).await.unwrap());
+    assert!(
+        transaction
+            .put_verified(object, bytes.clone())
+            .await
+            .unwrap()
+    );
     assert_eq!(world.store.objects()[&key], bytes);
-    assert_eq!((transaction.written().objects, transaction.replaced()), (2, vec![key]));
+    assert_eq!(
+        (transaction.written().objects, transaction.replaced()),
+        (2, vec![key])
+    );
     assert_eq!(world.store.count(|action| *action == Action::Delete), 0);
 }
 
@@ -51,12 +69,22 @@ async fn put_verified_writes_again_if_object_vanishes_after_a_conflict() {
     world.put(&key, bytes.clone()).await;
     let (store, vanishing) = (world.store.clone(), key.clone());
     world.store.set_hook(move |call, moment| {
-        if call.action == Action::Get && call.key.as_ref() == Some(&vanishing) && moment == Moment::Before {
+        if call.action == Action::Get
+            && call.key.as_ref() == Some(&vanishing)
+            && moment == Moment::Before
+        {
             store.lose(&vanishing);
         }
         Answer::GoOn
     });
-    assert!(world.begin("a").await.put_verified(object, bytes).await.unwrap());
+    assert!(
+        world
+            .begin("a")
+            .await
+            .put_verified(object, bytes)
+            .await
+            .unwrap()
+    );
     assert!(world.has(&object));
 }
 
@@ -69,7 +97,11 @@ async fn put_staged_replaces_a_damaged_object_when_it_rechecks() {
     for (recheck, expected) in [(false, None), (true, Some(true)), (true, Some(false))] {
         let mut staged = world.store.stage().await.unwrap();
         staged.write(bytes.clone()).await.unwrap();
-        let put = world.begin_with("a", recheck).await.put_staged(object, staged).await;
+        let put = world
+            .begin_with("a", recheck)
+            .await
+            .put_staged(object, staged)
+            .await;
         match expected {
             None => assert!(put.unwrap_err().is_damage()),
             Some(written) => assert_eq!(put.unwrap(), written),
@@ -85,7 +117,14 @@ async fn find_trusts_the_published_snapshot_unless_it_rechecks() {
     let object = shard("p1");
     world.store.corrupt(&object.key(), "damaged");
     assert!(world.begin("a").await.find(&object).await.unwrap());
-    assert!(!world.begin_with("a", true).await.find(&object).await.unwrap());
+    assert!(
+        !world
+            .begin_with("a", true)
+            .await
+            .find(&object)
+            .await
+            .unwrap()
+    );
     assert!(!world.begin("b").await.find(&object).await.unwrap());
 }
 
@@ -112,7 +151,11 @@ async fn commit_without_changes_restores_a_lost_list_of_names() {
     let (_, written) = transaction.commit(current).await.unwrap();
     assert!(!written);
     for catalog in ["a", "b"] {
-        assert!(publish::is_listed(&world.store, &name(catalog)).await.unwrap());
+        assert!(
+            publish::is_listed(&world.store, &name(catalog))
+                .await
+                .unwrap()
+        );
     }
 }
 

@@ -3,7 +3,8 @@ use model::{Kind, ObjectDigest, Snapshot, StoredDocument};
 
 use super::kit::{World, built, name};
 
-/// Publishes a Snapshot that says something else than its lines, and returns the problems that are found in it.
+/// Publishes a Snapshot that says something else than its lines, and returns the problems that are
+/// found in it.
 async fn problems_of(change: fn(&mut Snapshot)) -> Vec<ObjectProblem> {
     let world = World::new();
     let mut built = built(&["a", "b"]);
@@ -28,6 +29,8 @@ async fn verify_finds_names_and_counts_that_lines_contradict() {
         snapshot.packages[1].metas = 2;
     };
     assert_eq!(problems_of(other_counts).await, lines);
-    let numbers = [ObjectProblem::Disagrees("the numbers in it and in current.json")];
+    let numbers = [ObjectProblem::Disagrees(
+        "the numbers in it and in current.json",
+    )];
     assert_eq!(problems_of(|snapshot| snapshot.metas = 3).await, numbers);
 }

@@ -94,7 +94,9 @@ impl Edit {
                 let documents = documents(entries);
                 let at = documents.get(usize::from(*index) % documents.len().max(1));
                 let Some(&at) = at else { return };
-                let Some(mut document) = text(&entries[at]).and_then(|text| serde_json::from_str(&text).ok()) else {
+                let Some(mut document) =
+                    text(&entries[at]).and_then(|text| serde_json::from_str(&text).ok())
+                else {
                     return;
                 };
                 let leaf = leaf.value(entries);
@@ -126,10 +128,17 @@ impl Leaf {
 /// Returns the indexes of the JSON documents; those that name others come last.
 fn documents(entries: &Entries) -> Vec<usize> {
     let found = |fits: fn(&str) -> bool| {
-        let found = entries.iter().enumerate().filter(move |(_, (path, _))| fits(path));
+        let found = entries
+            .iter()
+            .enumerate()
+            .filter(move |(_, (path, _))| fits(path));
         found.map(|(at, _)| at).collect::<Vec<_>>()
     };
-    [found(is_snapshot), found(|path| path.ends_with("current.json"))].concat()
+    [
+        found(is_snapshot),
+        found(|path| path.ends_with("current.json")),
+    ]
+    .concat()
 }
 
 fn is_snapshot(path: &str) -> bool {
@@ -159,7 +168,10 @@ fn change(entries: &mut Entries, at: usize, bytes: Vec<u8>, rehashed: bool) {
     if !rehashed || old == entries[at].1 {
         return;
     }
-    let (from, to) = (Sha256::of(&old).to_string(), Sha256::of(&entries[at].1).to_string());
+    let (from, to) = (
+        Sha256::of(&old).to_string(),
+        Sha256::of(&entries[at].1).to_string(),
+    );
     for (path, _) in entries.iter_mut() {
         *path = path.replace(&from, &to);
     }
@@ -199,7 +211,10 @@ pub(crate) fn entries(volume: &[u8]) -> Entries {
         let mut entry = entry.expect("an entry");
         let mut bytes = Vec::new();
         entry.read_to_end(&mut bytes).expect("its content");
-        (String::from_utf8_lossy(&entry.path_bytes()).into_owned(), bytes)
+        (
+            String::from_utf8_lossy(&entry.path_bytes()).into_owned(),
+            bytes,
+        )
     });
     read.collect()
 }
@@ -215,9 +230,15 @@ fn volume(entries: &Entries) -> Vec<u8> {
     };
     let manifest = manifest.to_bytes();
     let hash = Sha256::of(&manifest);
-    let volume = format!("{{\"formatVersion\":{FORMAT_VERSION},\"volume\":1,\"manifest\":\"{hash}\"}}\n");
-    let own = [("manifest.json", &manifest[..]), ("volume.json", volume.as_bytes())];
-    let entries = entries.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice()));
+    let volume =
+        format!("{{\"formatVersion\":{FORMAT_VERSION},\"volume\":1,\"manifest\":\"{hash}\"}}\n");
+    let own = [
+        ("manifest.json", &manifest[..]),
+        ("volume.json", volume.as_bytes()),
+    ];
+    let entries = entries
+        .iter()
+        .map(|(path, bytes)| (path.as_str(), bytes.as_slice()));
     let files = own.into_iter().chain(entries);
     files
         .fold(Layer::new(), |layer, (path, bytes)| layer.file(path, bytes))
@@ -266,22 +287,32 @@ mod tests {
     fn open_refuses_forged_archives() {
         let honest = HONEST.with(|[honest, _]| honest.clone());
         assert!(open(&volume(&honest)).is_ok(), "the forger works");
-        let shard = honest.iter().position(|(path, _)| path.starts_with("packages/"));
+        let shard = honest
+            .iter()
+            .position(|(path, _)| path.starts_with("packages/"));
         let shard = shard.expect("the catalog has packages");
         let key_of_nothing = Key::Object(Kind::Package, Sha256::of(b"evil")).to_string();
         let extra = |path: &str| [&honest[..], &[(path.to_owned(), b"evil".to_vec())]].concat();
         let mut altered = honest.clone();
         altered[shard].1 = b"evil".to_vec();
-        let others = honest.iter().filter(|(path, _)| !path.ends_with("current.json"));
+        let others = honest
+            .iter()
+            .filter(|(path, _)| !path.ends_with("current.json"));
         for (case, forged) in [
             ("an extra file", extra("evil.json")),
             ("a path that leaves the folder", extra("../../etc/passwd")),
             ("an absolute path", extra("/etc/passwd")),
             ("a key that nothing names", extra(&key_of_nothing)),
-            ("a key of another catalog", extra("catalogs/other/current.json")),
+            (
+                "a key of another catalog",
+                extra("catalogs/other/current.json"),
+            ),
             ("the list of names", extra("catalogs.json")),
             ("other bytes under a shard's name", altered),
-            ("an object twice", [&honest[..], &honest[shard..=shard]].concat()),
+            (
+                "an object twice",
+                [&honest[..], &honest[shard..=shard]].concat(),
+            ),
             ("no pointer", others.cloned().collect()),
         ] {
             assert!(open(&volume(&forged)).is_err(), "{case}");

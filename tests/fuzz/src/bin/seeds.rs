@@ -1,5 +1,5 @@
-//! Writes the seeds of all targets, and prints the names of the targets: `seeds FOLDER [CATALOG...]`, where a catalog is a
-//! folder of FBC files.
+//! Writes the seeds of all targets, and prints the names of the targets:
+//! `seeds FOLDER [CATALOG...]`, where a catalog is a folder of FBC files.
 
 use std::{env, fs, io, path::PathBuf};
 

@@ -1,5 +1,6 @@
-//! Main program of all targets; the environment variable `FUZZ_TARGET` says which one. libFuzzer calls it with one input after
-//! another. Without libFuzzer, it is called with the files on the command line.
+//! Main program of all targets; the environment variable `FUZZ_TARGET` says which one. libFuzzer
+//! calls it with one input after another. Without libFuzzer, it is called with the files on the
+//! command line.
 #![cfg_attr(fuzzing, no_main)]
 
 use std::{env, sync::LazyLock};

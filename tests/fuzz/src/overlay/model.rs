@@ -1,5 +1,5 @@
-//! Unpacks layers as on a disk: one after another from the lowest one (OCI image specification, "Image Layer Filesystem
-//! Changeset").
+//! Unpacks layers as on a disk: one after another from the lowest one (OCI image specification,
+//! "Image Layer Filesystem Changeset").
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 #[cfg(test)]
@@ -60,7 +60,8 @@ impl Tree {
         self.contradictory
     }
 
-    /// Unpacks one layer. Whiteouts remove only files of lower layers, and their folder exists afterwards, as in overlayfs.
+    /// Unpacks one layer. Whiteouts remove only files of lower layers, and their folder exists
+    /// afterwards, as in overlayfs.
     pub(crate) fn unpack(&mut self, entries: &[Entry]) {
         self.note(entries);
         let (mut hard, mut names) = (VecDeque::new(), BTreeSet::new());
@@ -90,8 +91,9 @@ impl Tree {
                 EntryKind::Whiteout | EntryKind::Opaque => {}
             }
         }
-        // One after the other, those first whose targets are no hard links that are still to be made.
-        // Hard links come after all other entries. A link whose target is another link waits for it.
+        // One after the other, those first whose targets are no hard links that are still to be
+        // made. Hard links come after all other entries. A link whose target is another link waits
+        // for it.
         let mut waited = 0;
         while let Some((path, target)) = hard.pop_front() {
             if names.contains(target) && waited <= hard.len() {
@@ -117,7 +119,9 @@ impl Tree {
             for (dir, _) in path.match_indices('/') {
                 self.contradictory |= names.insert(&path[..dir], true) == Some(false);
             }
-            self.contradictory |= names.insert(path, is_dir).is_some_and(|was_dir| !(was_dir && is_dir));
+            self.contradictory |= names
+                .insert(path, is_dir)
+                .is_some_and(|was_dir| !(was_dir && is_dir));
         }
     }
 
@@ -149,7 +153,10 @@ impl Tree {
     pub(crate) fn files(&self, root: &str) -> BTreeMap<String, Vec<u8>> {
         let below = |path: &str| match root {
             "" => Some(path.to_owned()),
-            _ => path.strip_prefix(root)?.strip_prefix('/').map(ToOwned::to_owned),
+            _ => path
+                .strip_prefix(root)?
+                .strip_prefix('/')
+                .map(ToOwned::to_owned),
         };
         let files = self.nodes.keys().filter_map(|path| {
             let content = self.content(path)?;

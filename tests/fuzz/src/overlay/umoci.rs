@@ -8,11 +8,13 @@ use tempfile::TempDir;
 use super::{Entry, EntryKind, check, image, layers, model::Tree};
 use crate::{images::in_memory, seeds::noise};
 
-/// Compares `IMAGES` images (default 100) with what umoci makes of them, from `FIRST_SEED` (default 0) on.
+/// Compares `IMAGES` images (default 100) with what umoci makes of them, from `FIRST_SEED` (default
+/// 0) on.
 #[test]
 #[ignore = "needs umoci: run scripts/long-checks differential"]
 fn reader_agrees_with_umoci() {
-    let number = |name: &str, default: usize| env::var(name).map_or(default, |text| text.parse().unwrap());
+    let number =
+        |name: &str, default: usize| env::var(name).map_or(default, |text| text.parse().unwrap());
     let (first, wanted) = (number("FIRST_SEED", 0) as u64, number("IMAGES", 100));
     let (mut compared, mut refused) = (0, 0);
     for seed in first.. {
@@ -30,28 +32,49 @@ fn reader_agrees_with_umoci() {
         image(root, &layers).write_layout(&dir.path().join("layout"), Some("one"));
         let mut umoci = Command::new("umoci");
         let umoci = umoci.current_dir(dir.path());
-        let umoci = umoci.args(["raw", "unpack", "--rootless", "--image", "layout:one", "rootfs"]);
-        // It refuses a hard link to a file that does not exist yet, and a file in a folder that is a file below.
+        let umoci = umoci.args([
+            "raw",
+            "unpack",
+            "--rootless",
+            "--image",
+            "layout:one",
+            "rootfs",
+        ]);
+        // It refuses a hard link to a file that does not exist yet, and a file in a folder that is
+        // a file below.
         if !umoci.output().unwrap().status.success() {
             refused += 1;
             continue;
         }
         let disk = Tree::of_disk(&dir.path().join("rootfs")).unwrap();
-        check(root, &layers, &disk, &format!("seed {seed}: {root:?} of {layers:?}"));
+        check(
+            root,
+            &layers,
+            &disk,
+            &format!("seed {seed}: {root:?} of {layers:?}"),
+        );
         compared += 1;
     }
     println!("{compared} images are read as umoci reads them; it refuses {refused} more");
-    assert!(refused < 2 * wanted, "umoci refuses {refused} of {}", refused + wanted);
+    assert!(
+        refused < 2 * wanted,
+        "umoci refuses {refused} of {}",
+        refused + wanted
+    );
 }
 
-/// Returns true if the order of entries in a layer matters to umoci, or if umoci and overlayfs differ: umoci follows a link
-/// where an entry needs a folder, and ignores a whiteout where its folder is a file in a lower layer. overlayfs replaces both.
+/// Returns true if the order of entries in a layer matters to umoci, or if umoci and overlayfs
+/// differ: umoci follows a link where an entry needs a folder, and ignores a whiteout where its
+/// folder is a file in a lower layer. overlayfs replaces both.
 fn differs_on_purpose(layers: &[Vec<Entry>]) -> bool {
     let mut tree = Tree::default();
     layers.iter().for_each(|entries| tree.unpack(entries));
     let all = || layers.iter().flatten();
     let paths = |fits: fn(&Entry) -> bool| -> BTreeSet<&str> {
-        all().filter(|entry| fits(entry)).map(|entry| &*entry.path).collect()
+        all()
+            .filter(|entry| fits(entry))
+            .map(|entry| &*entry.path)
+            .collect()
     };
     let (links, files) = (
         paths(Entry::is_link),

@@ -47,14 +47,26 @@ impl Client {
     }
 
     async fn status(&mut self, catalog: &str) -> Result<(), Violation> {
-        let wanted = CheckedRequest::of("/catalogs/{catalog}/status.json", catalog, Expectation::Body);
+        let wanted = CheckedRequest::of(
+            "/catalogs/{catalog}/status.json",
+            catalog,
+            Expectation::Body,
+        );
         let status: Value = self.json(&wanted).await?;
-        equal("that a status has an outcome", &status["outcome"].is_string(), &true)
+        equal(
+            "that a status has an outcome",
+            &status["outcome"].is_string(),
+            &true,
+        )
     }
 
     async fn content_hash(&mut self, catalog: &str) -> Result<(), Violation> {
         let floor = self.shared.history.of(catalog).serial;
-        let wanted = CheckedRequest::of("/catalogs/{catalog}/content-hash", catalog, Expectation::Body);
+        let wanted = CheckedRequest::of(
+            "/catalogs/{catalog}/content-hash",
+            catalog,
+            Expectation::Body,
+        );
         let found = self.must_get(&wanted).await?;
         let text = String::from_utf8_lossy(&found.plain);
         let content: Result<Sha256, _> = text.trim_end_matches('\n').parse();
@@ -71,12 +83,17 @@ impl Client {
         let Some(state) = self.state(catalog, content).await? else {
             return Ok(());
         };
-        let found = each(&list["packages"]).map(|package| json!([package["name"], package["sha256"]]));
+        let found =
+            each(&list["packages"]).map(|package| json!([package["name"], package["sha256"]]));
         let named = state
             .packages
             .iter()
             .map(|shard| json!([shard.name, shard.lines.sha256]));
-        equal("that a list has the packages of its snapshot", &found.eq(named), &true)
+        equal(
+            "that a list has the packages of its snapshot",
+            &found.eq(named),
+            &true,
+        )
     }
 
     /// Searches for a package by its whole name, which finds it if the state has it.
@@ -85,7 +102,11 @@ impl Client {
         let Some(state) = self.state(catalog, current.content_hash).await? else {
             return Ok(());
         };
-        let wanted = CheckedRequest::of("/catalogs/{catalog}/search.json", catalog, Expectation::Question);
+        let wanted = CheckedRequest::of(
+            "/catalogs/{catalog}/search.json",
+            catalog,
+            Expectation::Question,
+        );
         let texts: Value = self.json(&wanted).await?;
         let are_texts = texts["packages"].is_object();
         equal("that there are texts of packages", &are_texts, &true)?;
@@ -109,7 +130,8 @@ impl Client {
         let html = self.must_get(&wanted).await?.plain;
         let html = String::from_utf8_lossy(&html);
         for file in html.split('"').filter(|part| part.starts_with("page/")) {
-            let wanted = CheckedRequest::new("/page/{file}", format!("/{file}"), Expectation::Content);
+            let wanted =
+                CheckedRequest::new("/page/{file}", format!("/{file}"), Expectation::Content);
             let found = self.must_get(&wanted).await?;
             let is_named = file.contains(&found.hash.to_string()[..16]);
             equal("that a file of the page has its name", &is_named, &true)?;
@@ -121,6 +143,10 @@ impl Client {
         let wanted = CheckedRequest::of("/metrics", "", Expectation::Untagged);
         let page = self.must_get(&wanted).await?.plain;
         // OpenMetrics 1.0 ends a complete page with this line.
-        equal("that a page of metrics is complete", &page.ends_with(b"# EOF\n"), &true)
+        equal(
+            "that a page of metrics is complete",
+            &page.ends_with(b"# EOF\n"),
+            &true,
+        )
     }
 }

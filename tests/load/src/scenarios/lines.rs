@@ -7,10 +7,14 @@ use crate::lines::{MetaFields, url_query};
 use crate::statistics::Route;
 use crate::violation::Violation;
 
-const ALL: &[Route] = &["/catalogs/{catalog}/api/v1/all", "/catalogs/{catalog}/all.json"];
+const ALL: &[Route] = &[
+    "/catalogs/{catalog}/api/v1/all",
+    "/catalogs/{catalog}/all.json",
+];
 
 impl Client {
-    /// Requests the whole catalog. The hash of the body must be that of a state that was published meanwhile.
+    /// Requests the whole catalog. The hash of the body must be that of a state that was published
+    /// meanwhile.
     pub(super) async fn whole(&mut self, catalog: &str) -> Result<(), Violation> {
         let floor = self.shared.history.of(catalog).serial;
         let wanted = CheckedRequest::of(any::<Route>(ALL), catalog, Expectation::Content);
@@ -26,12 +30,19 @@ impl Client {
         };
         let name = &any(&state.packages).name;
         let path = format!("/catalogs/{catalog}/packages/{name}");
-        let wanted = CheckedRequest::new("/catalogs/{catalog}/packages/{package}", path, Expectation::Content);
+        let wanted = CheckedRequest::new(
+            "/catalogs/{catalog}/packages/{package}",
+            path,
+            Expectation::Content,
+        );
         let found = self.get(&wanted.coded()).await?.map(|found| found.hash);
         let states = self.states_since(catalog, current.serial).await?;
-        let is_shard = |state: &Snapshot| state.package(name).map(|shard| shard.lines.sha256) == found;
+        let is_shard =
+            |state: &Snapshot| state.package(name).map(|shard| shard.lines.sha256) == found;
         match states {
-            Some(states) if !states.iter().any(|state| is_shard(state)) => Err(Violation::Mixed(name.to_owned())),
+            Some(states) if !states.iter().any(|state| is_shard(state)) => {
+                Err(Violation::Mixed(name.to_owned()))
+            }
             _ => Ok(()),
         }
     }
@@ -46,7 +57,11 @@ impl Client {
             return Ok(());
         };
         let path = format!("/catalogs/{catalog}/api/v1/metas?{}", url_query(&query));
-        let wanted = CheckedRequest::new("/catalogs/{catalog}/api/v1/metas", path, Expectation::Question);
+        let wanted = CheckedRequest::new(
+            "/catalogs/{catalog}/api/v1/metas",
+            path,
+            Expectation::Question,
+        );
         let found = self.must_get(&wanted.coded()).await?.plain;
         let Some(contents) = self.since(catalog, current.serial).await? else {
             return Ok(());
@@ -62,7 +77,8 @@ impl Client {
     }
 }
 
-/// Returns a query by some fields of this meta, which others may match too, or one that nothing matches.
+/// Returns a query by some fields of this meta, which others may match too, or one that nothing
+/// matches.
 fn question(meta: &MetaFields) -> MetaFields {
     let mut query = meta.clone();
     for field in &mut query {
@@ -74,5 +90,9 @@ fn question(meta: &MetaFields) -> MetaFields {
         query[0] = "no.such.schema".to_owned();
     }
     // A query without fields asks for the whole catalog, which is another scenario.
-    if query.concat().is_empty() { meta.clone() } else { query }
+    if query.concat().is_empty() {
+        meta.clone()
+    } else {
+        query
+    }
 }

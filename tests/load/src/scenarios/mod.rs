@@ -40,21 +40,31 @@ impl Client {
     /// Returns the pointer and adds it to the history.
     pub(crate) async fn current(&mut self, catalog: &str) -> Result<Current, Violation> {
         let floor = self.shared.history.of(catalog).serial;
-        let wanted = CheckedRequest::of("/catalogs/{catalog}/current.json", catalog, Expectation::Content);
+        let wanted = CheckedRequest::of(
+            "/catalogs/{catalog}/current.json",
+            catalog,
+            Expectation::Content,
+        );
         let found = self.must_get(&wanted.coded()).await?;
         let current = Current::from_bytes(&found.plain)?;
         self.shared.history.learn(catalog, &current, floor)?;
         Ok(current)
     }
 
-    /// Returns the contents that were published since `floor` was the latest serial, or `None` if some are unknown.
+    /// Returns the contents that were published since `floor` was the latest serial, or `None` if
+    /// some are unknown.
     async fn since(&mut self, catalog: &str, floor: u64) -> Result<Option<Vec<Sha256>>, Violation> {
         let current = self.current(catalog).await?;
         Ok(self.shared.history.between(catalog, floor, current.serial))
     }
 
-    /// Returns the states that were published since `floor` was the latest serial, or `None` if some are unknown or deleted.
-    async fn states_since(&mut self, catalog: &str, floor: u64) -> Result<Option<Vec<Arc<Snapshot>>>, Violation> {
+    /// Returns the states that were published since `floor` was the latest serial, or `None` if
+    /// some are unknown or deleted.
+    async fn states_since(
+        &mut self,
+        catalog: &str,
+        floor: u64,
+    ) -> Result<Option<Vec<Arc<Snapshot>>>, Violation> {
         let mut states = Vec::new();
         let Some(contents) = self.since(catalog, floor).await? else {
             return Ok(None);
@@ -68,20 +78,38 @@ impl Client {
         Ok(Some(states))
     }
 
-    /// Checks that an answer belongs to a content that was published since `floor` was the latest serial.
-    async fn was_published(&mut self, catalog: &str, floor: u64, content: Sha256) -> Result<(), Violation> {
+    /// Checks that an answer belongs to a content that was published since `floor` was the latest
+    /// serial.
+    async fn was_published(
+        &mut self,
+        catalog: &str,
+        floor: u64,
+        content: Sha256,
+    ) -> Result<(), Violation> {
         match self.since(catalog, floor).await? {
-            Some(contents) if !contents.contains(&content) => Err(Violation::Mixed(content.to_string())),
+            Some(contents) if !contents.contains(&content) => {
+                Err(Violation::Mixed(content.to_string()))
+            }
             _ => Ok(()),
         }
     }
 
     /// Returns the snapshot of a content, or `None` if it was replaced long ago and deleted.
-    async fn state(&mut self, catalog: &str, content: Sha256) -> Result<Option<Arc<Snapshot>>, Violation> {
+    async fn state(
+        &mut self,
+        catalog: &str,
+        content: Sha256,
+    ) -> Result<Option<Arc<Snapshot>>, Violation> {
         if let Some(state) = find(&self.shared.history.of(catalog).states, content) {
             return Ok(Some(state));
         }
-        let object = self.shared.history.of(catalog).snapshots.get(&content).copied();
+        let object = self
+            .shared
+            .history
+            .of(catalog)
+            .snapshots
+            .get(&content)
+            .copied();
         let Some(object) = object else {
             return Ok(None);
         };
@@ -91,12 +119,20 @@ impl Client {
         let state = Snapshot::from_stored(&found.answer.body)?;
         equal("the content of a snapshot", &state.content_hash, &content)?;
         let state = Arc::new(state);
-        keep(&mut self.shared.history.of(catalog).states, content, Arc::clone(&state));
+        keep(
+            &mut self.shared.history.of(catalog).states,
+            content,
+            Arc::clone(&state),
+        );
         Ok(Some(state))
     }
 
     /// Returns all lines of a content, read without the server's index.
-    async fn all_lines(&mut self, catalog: &str, content: Sha256) -> Result<Option<Arc<CatalogLines>>, Violation> {
+    async fn all_lines(
+        &mut self,
+        catalog: &str,
+        content: Sha256,
+    ) -> Result<Option<Arc<CatalogLines>>, Violation> {
         if let Some(lines) = find(&self.shared.history.of(catalog).lines, content) {
             return Ok(Some(lines));
         }
@@ -109,18 +145,33 @@ impl Client {
         };
         equal("the hash of a whole catalog", &found.hash, &content)?;
         let lines = Arc::new(CatalogLines::parse(&found.plain)?);
-        keep(&mut self.shared.history.of(catalog).lines, content, Arc::clone(&lines));
+        keep(
+            &mut self.shared.history.of(catalog).lines,
+            content,
+            Arc::clone(&lines),
+        );
         Ok(Some(lines))
     }
 
-    /// Checks a 404: the object may be deleted only if neither the pointer nor its `previous` names its content.
-    async fn gone(&mut self, catalog: &str, content: Sha256, wanted: &CheckedRequest) -> Result<(), Violation> {
+    /// Checks a 404: the object may be deleted only if neither the pointer nor its `previous` names
+    /// its content.
+    async fn gone(
+        &mut self,
+        catalog: &str,
+        content: Sha256,
+        wanted: &CheckedRequest,
+    ) -> Result<(), Violation> {
         let current = self.current(catalog).await?;
-        let named = current.previous.iter().any(|previous| previous.content_hash == content);
+        let named = current
+            .previous
+            .iter()
+            .any(|previous| previous.content_hash == content);
         if named || current.content_hash == content {
             return Err(Violation::Missing(wanted.path.clone()));
         }
-        self.shared.statistics.with(wanted.route, |row| row.gone += 1);
+        self.shared
+            .statistics
+            .with(wanted.route, |row| row.gone += 1);
         Ok(())
     }
 
@@ -140,7 +191,11 @@ impl Client {
 
 /// Returns the request for a stored object.
 fn stored(object: ObjectRef) -> CheckedRequest {
-    CheckedRequest::new(OBJECT, format!("/{}", object.key()), Expectation::Object(object.digest))
+    CheckedRequest::new(
+        OBJECT,
+        format!("/{}", object.key()),
+        Expectation::Object(object.digest),
+    )
 }
 
 /// Returns the elements of a list; none if it is something else.

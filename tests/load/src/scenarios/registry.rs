@@ -38,7 +38,9 @@ impl Client {
         let tags = self.json::<Value>(&wanted).await?["tags"].take();
         let is_tagged = |content: &Sha256| has(&tags, &content.to_string()[..TAG_DIGITS]);
         match self.since(catalog, floor).await? {
-            Some(contents) if !contents.iter().any(is_tagged) => Err(Violation::Mixed(tags.to_string())),
+            Some(contents) if !contents.iter().any(is_tagged) => {
+                Err(Violation::Mixed(tags.to_string()))
+            }
             _ => equal("that there is a latest tag", &has(&tags, "latest"), &true),
         }
     }
@@ -49,11 +51,17 @@ impl Client {
         let path = format!("/v2/{catalog}/manifests/latest");
         let wanted = CheckedRequest::new(MANIFEST, path, Expectation::Body);
         let found = self.must_get(&wanted).await?;
-        let told = found.answer.field(HeaderName::from_static("docker-content-digest"));
+        let told = found
+            .answer
+            .field(HeaderName::from_static("docker-content-digest"));
         equal("the digest", &told, &digest(found.hash).as_str())?;
         let is_image = |image: &CatalogImage| image.index.sha256 == found.hash;
         match self.states_since(catalog, floor).await? {
-            Some(states) if !states.iter().any(|state| state.image.as_ref().is_none_or(is_image)) => {
+            Some(states)
+                if !states
+                    .iter()
+                    .any(|state| state.image.as_ref().is_none_or(is_image)) =>
+            {
                 Err(Violation::Mixed(digest(found.hash)))
             }
             _ => Ok(()),
@@ -67,11 +75,18 @@ impl Client {
             return Ok(());
         };
         let image = image_of(&state)?;
-        let Some(body) = self.by_digest(catalog, content, MANIFEST, image.index).await? else {
+        let Some(body) = self
+            .by_digest(catalog, content, MANIFEST, image.index)
+            .await?
+        else {
             return Ok(());
         };
         let index: Value = serde_json::from_slice(&body)?;
-        are("the manifests of an index", &index["manifests"], &image.manifests)?;
+        are(
+            "the manifests of an index",
+            &index["manifests"],
+            &image.manifests,
+        )?;
         let platform = rand::random_range(0..image.manifests.len());
         let stored = image.manifests[platform];
         let Some(body) = self.by_digest(catalog, content, MANIFEST, stored).await? else {
@@ -79,8 +94,16 @@ impl Client {
         };
         let manifest: Value = serde_json::from_slice(&body)?;
         let config = json!([manifest["config"]]);
-        are("the configuration of a manifest", &config, &[image.configs[platform]])?;
-        are("the layers of a manifest", &manifest["layers"], &[image.layer])?;
+        are(
+            "the configuration of a manifest",
+            &config,
+            &[image.configs[platform]],
+        )?;
+        are(
+            "the layers of a manifest",
+            &manifest["layers"],
+            &[image.layer],
+        )?;
         for stored in [image.configs[platform], image.layer] {
             self.by_digest(catalog, content, BLOB, stored).await?;
         }
@@ -96,14 +119,23 @@ impl Client {
     ) -> Result<Option<bytes::Bytes>, Violation> {
         let digest = digest(stored.sha256);
         let path = route.replace("{catalog}", catalog);
-        let path = path.replace("{reference}", &digest).replace("{digest}", &digest);
+        let path = path
+            .replace("{reference}", &digest)
+            .replace("{digest}", &digest);
         let wanted = CheckedRequest::new(route, path, Expectation::Object(stored));
-        Ok(self.object(catalog, content, wanted).await?.map(|found| found.plain))
+        Ok(self
+            .object(catalog, content, wanted)
+            .await?
+            .map(|found| found.plain))
     }
 
     async fn referrers(&mut self, catalog: &str, image: &CatalogImage) -> Result<(), Violation> {
-        let path = format!("/v2/{catalog}/referrers/{}", digest(any(&image.manifests).sha256));
-        let wanted = CheckedRequest::new("/v2/{catalog}/referrers/{digest}", path, Expectation::Body);
+        let path = format!(
+            "/v2/{catalog}/referrers/{}",
+            digest(any(&image.manifests).sha256)
+        );
+        let wanted =
+            CheckedRequest::new("/v2/{catalog}/referrers/{digest}", path, Expectation::Body);
         let index: Value = self.json(&wanted).await?;
         equal("the referrers", &index["manifests"], &json!([]))
     }
@@ -119,7 +151,12 @@ fn has(list: &Value, text: &str) -> bool {
 
 /// Compares the digests and sizes of descriptors.
 fn are(what: &'static str, found: &Value, named: &[ObjectDigest]) -> Result<(), Violation> {
-    let found: Value = each(found).map(|one| json!([one["digest"], one["size"]])).collect();
-    let named: Value = named.iter().map(|one| json!([digest(one.sha256), one.size])).collect();
+    let found: Value = each(found)
+        .map(|one| json!([one["digest"], one["size"]]))
+        .collect();
+    let named: Value = named
+        .iter()
+        .map(|one| json!([digest(one.sha256), one.size]))
+        .collect();
     equal(what, &found, &named)
 }

@@ -6,8 +6,8 @@ use crate::expectation::{Expectation, VerifiedAnswer};
 use crate::violation::{Violation, equal};
 
 impl Client {
-    /// Checks that the shards that the pointer leads to are together the catalog in every encoding. `verify`, which scripts/soak runs
-    /// in the end, compares the index with them.
+    /// Checks that the shards that the pointer leads to are together the catalog in every encoding.
+    /// `verify`, which scripts/soak runs in the end, compares the index with them.
     pub(super) async fn everything_fits(&mut self, catalog: &str) -> Result<(), Violation> {
         let content = self.current(catalog).await?.content_hash;
         let Some(state) = self.state(catalog, content).await? else {
@@ -21,7 +21,11 @@ impl Client {
             equal("the hash of a shard", &found.hash, &shard.lines.sha256)?;
             all.extend_from_slice(&found.plain);
         }
-        equal("the hash of all shards together", &Sha256::of(&all), &content)?;
+        equal(
+            "the hash of all shards together",
+            &Sha256::of(&all),
+            &content,
+        )?;
         for encoding in Encoding::ALL {
             if let Some(found) = self.encoding(catalog, &state, encoding).await? {
                 equal("the hash of an encoding", &found.hash, &content)?;
@@ -33,14 +37,23 @@ impl Client {
     /// Requests one object of the current or an earlier state.
     pub(super) async fn earlier(&mut self, catalog: &str) -> Result<(), Violation> {
         let current = self.current(catalog).await?;
-        let mut contents: Vec<Sha256> = current.previous.iter().map(|previous| previous.content_hash).collect();
+        let mut contents: Vec<Sha256> = current
+            .previous
+            .iter()
+            .map(|previous| previous.content_hash)
+            .collect();
         contents.push(current.content_hash);
         let Some(state) = self.state(catalog, *any(&contents)).await? else {
             return Ok(());
         };
         let content = state.content_hash;
         let wanted = match rand::random_range(0..5) {
-            0 => return self.encoding(catalog, &state, *any(&Encoding::ALL)).await.map(drop),
+            0 => {
+                return self
+                    .encoding(catalog, &state, *any(&Encoding::ALL))
+                    .await
+                    .map(drop);
+            }
             1 => stored(state.index.with_kind(Kind::Index)),
             2 => blob_of(&state)?,
             3 => facts_of(&state)?,
@@ -59,7 +72,9 @@ impl Client {
         let Some(digest) = state.all.get(encoding) else {
             // Only the plain encoding may be missing, and its name is the content hash.
             let path = format!("/{}", Key::Object(Kind::All(encoding), state.content_hash));
-            let found = self.get(&CheckedRequest::new(OBJECT, path, Expectation::Body)).await?;
+            let found = self
+                .get(&CheckedRequest::new(OBJECT, path, Expectation::Body))
+                .await?;
             if found.is_none() {
                 self.shared.statistics.with(OBJECT, |row| row.other += 1);
             }

@@ -56,14 +56,19 @@ impl Reader {
             check_tag(&answer, &path, Sha256::of(&lines))?;
         }
         let checker = self.handle.observed.checker();
-        let mut contents = states.iter().filter_map(|state| checker.contents.get(&state.content));
+        let mut contents = states
+            .iter()
+            .filter_map(|state| checker.contents.get(&state.content));
         if contents.any(|content| expected(content, &path, package) == lines) {
             return Ok(());
         }
-        Err(format!("{path}: no state that was published then has these lines"))
+        Err(format!(
+            "{path}: no state that was published then has these lines"
+        ))
     }
 
-    /// Sends a request. Returns the answer with the states that were published meanwhile; `None` if the failure is excused.
+    /// Sends a request. Returns the answer with the states that were published meanwhile; `None` if
+    /// the failure is excused.
     async fn ask_at(
         &self,
         name: &CatalogName,
@@ -81,7 +86,8 @@ impl Reader {
         let is_damaged = checker.damage.since(asked, is_needed);
         let was_absent = history.was_absent(asked, now);
         match answer.status {
-            // The server hashes a large object once an hour, so damage may show in its bytes until then.
+            // The server hashes a large object once an hour, so damage may show in its bytes until
+            // then.
             StatusCode::OK if is_damaged => Ok(None),
             StatusCode::OK => Ok(Some((answer, states))),
             StatusCode::NOT_FOUND if was_absent => Ok(None),
@@ -92,7 +98,9 @@ impl Reader {
 
     async fn ask(&self, path: &str, coding: &str) -> Result<Answer, String> {
         let request = Request::get(path).header("accept-encoding", coding);
-        let request = request.body(Body::empty()).map_err(|error| error.to_string())?;
+        let request = request
+            .body(Body::empty())
+            .map_err(|error| error.to_string())?;
         let mut answer = Answer::to(request, &self.router).await;
         // A body that breaks off counts as no answer.
         if answer.body.is_none() {
@@ -119,7 +127,8 @@ fn expected(content: &Content, path: &str, package: &str) -> Vec<u8> {
     mine.collect::<String>().into()
 }
 
-/// Checks the ETag: it names the stored bytes of the body, or the lines of a body that was encoded for the answer.
+/// Checks the ETag: it names the stored bytes of the body, or the lines of a body that was encoded
+/// for the answer.
 fn check_tag(answer: &Answer, path: &str, lines: Sha256) -> Result<(), String> {
     let tag = answer.header("etag");
     let hashes = [Sha256::of(answer.bytes()), lines];

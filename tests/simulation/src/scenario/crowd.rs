@@ -20,7 +20,10 @@ fn prelude(chance: Chance) -> Vec<Step> {
     let polls = (0..polls).map(|at| chance.of(at));
     let polls = polls.map(|chance| poll(chance, which(chance)));
     let of_copy = chance.of("sync");
-    let copy = chance.of("copy").one_in(2).then(|| sync(of_copy, which(of_copy)));
+    let copy = chance
+        .of("copy")
+        .one_in(2)
+        .then(|| sync(of_copy, which(of_copy)));
     polls.chain(copy).map(|job| Step::new(0, job)).collect()
 }
 
@@ -42,7 +45,11 @@ fn writer(chance: Chance) -> Writer {
             _ => jobs(chance, era, role),
         }
     });
-    let wrong = if wrong.of("sign").one_in(2) { -seconds } else { seconds };
+    let wrong = if wrong.of("sign").one_in(2) {
+        -seconds
+    } else {
+        seconds
+    };
     Writer::new(wrong, steps)
 }
 
@@ -50,8 +57,15 @@ fn jobs(chance: Chance, era: u64, role: u64) -> Vec<Step> {
     let count = chance.of("count").pick(&[0, 1, 2, 3]);
     let jobs = (0..count).map(|at| {
         let chance = chance.of(at);
-        let within = if chance.of("late").one_in(4) { 600_000 } else { 3000 };
-        Step::new(moment_of_work(chance, era, within), job(chance.of("job"), role))
+        let within = if chance.of("late").one_in(4) {
+            600_000
+        } else {
+            3000
+        };
+        Step::new(
+            moment_of_work(chance, era, within),
+            job(chance.of("job"), role),
+        )
     });
     jobs.collect()
 }

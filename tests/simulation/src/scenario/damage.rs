@@ -5,7 +5,8 @@ use crate::chance::Chance;
 use crate::corruption::{DamageKind, Part};
 use crate::fault::Side;
 
-/// Returns, for one run of three, a disk that damages an object in each era, and mostly a writer that repairs it.
+/// Returns, for one run of three, a disk that damages an object in each era, and mostly a writer
+/// that repairs it.
 pub(super) fn damage(chance: Chance, others: &[Writer]) -> Vec<Writer> {
     if !chance.of("damage").one_in(3) {
         return Vec::new();
@@ -47,6 +48,8 @@ fn repair(chance: Chance, era: u64, side: Side) -> Step {
 
 /// Returns a moment at the start of the others' work, or long after it.
 fn moment(chance: Chance, era: u64) -> u64 {
-    let within = chance.of("within").pick(&[20_000, 20_000, 20_000, 20 * HOUR_MS]);
+    let within = chance
+        .of("within")
+        .pick(&[20_000, 20_000, 20_000, 20 * HOUR_MS]);
     HOUR_MS + era * ERA_MS + chance.of("at").number(0..within)
 }

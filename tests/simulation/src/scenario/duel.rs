@@ -35,7 +35,12 @@ fn collector(chance: Chance, side: Side) -> Writer {
     let steps = (0..3).flat_map(|era| {
         let chance = chance.of(("era", era));
         // Earlier states are kept sometimes, so that not all are deleted the first time.
-        round(chance, era, side, &retention(chance, &[0, 0, 16], &[0, 60, 720], &[2]))
+        round(
+            chance,
+            era,
+            side,
+            &retention(chance, &[0, 0, 16], &[0, 60, 720], &[2]),
+        )
     });
     Writer::new(0, steps)
 }

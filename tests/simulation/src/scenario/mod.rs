@@ -123,9 +123,11 @@ pub enum Job {
 }
 
 pub(crate) const HOUR_MS: u64 = 3_600_000;
-/// Length of an era in milliseconds. Work is done at its start, and then days pass in which publications grow old.
+/// Length of an era in milliseconds. Work is done at its start, and then days pass in which
+/// publications grow old.
 pub(crate) const ERA_MS: u64 = 50 * HOUR_MS;
-/// Time between two steps of a collector in milliseconds: the two hours of a phase and some minutes.
+/// Time between two steps of a collector in milliseconds: the two hours of a phase and some
+/// minutes.
 pub(crate) const PHASE_MS: u64 = 125 * 60_000;
 /// Number of steps of a round: condemn, delete, end the round and condemn again, delete again.
 const PHASES: u64 = 4;
@@ -167,9 +169,11 @@ fn reads(chance: Chance, writers: &[Writer]) -> Side {
     collected.unwrap_or_else(|| side(chance))
 }
 
-/// Returns the earlier publications that a collector keeps: one of these numbers, of these ages and with these times of grace, in hours.
+/// Returns the earlier publications that a collector keeps: one of these numbers, of these ages and
+/// with these times of grace, in hours.
 fn retention(chance: Chance, generations: &[usize], ages: &[u64], graces: &[u64]) -> Retention {
-    let hours = |about, hours: &[u64]| Duration::from_millis(chance.of(about).pick(hours) * HOUR_MS);
+    let hours =
+        |about, hours: &[u64]| Duration::from_millis(chance.of(about).pick(hours) * HOUR_MS);
     Retention {
         generations: chance.of("generations").pick(generations),
         max_age: hours("age", ages),
@@ -180,7 +184,10 @@ fn retention(chance: Chance, generations: &[usize], ages: &[u64], graces: &[u64]
 /// Returns the steps of a collector in one era.
 fn round(chance: Chance, era: u64, side: Side, retention: &Retention) -> Vec<Step> {
     let steps = (0..PHASES).map(|phase| {
-        let at = HOUR_MS + era * ERA_MS + phase * PHASE_MS + chance.of(("phase", phase)).number(0..20_000);
+        let at = HOUR_MS
+            + era * ERA_MS
+            + phase * PHASE_MS
+            + chance.of(("phase", phase)).number(0..20_000);
         let retention = retention.clone();
         Step::new(at, Job::Collect { side, retention })
     });
@@ -205,10 +212,13 @@ pub(crate) fn which(chance: Chance) -> usize {
 }
 
 pub(crate) fn side(chance: Chance) -> Side {
-    chance.of("side").pick(&[Side::Origin, Side::Origin, Side::Copy])
+    chance
+        .of("side")
+        .pick(&[Side::Origin, Side::Origin, Side::Copy])
 }
 
-/// Returns a moment at a step of the collectors of an era, up to `within` milliseconds after it, or between two steps.
+/// Returns a moment at a step of the collectors of an era, up to `within` milliseconds after it, or
+/// between two steps.
 pub(crate) fn moment_of_work(chance: Chance, era: u64, within: u64) -> u64 {
     let phase = chance.of("phase").number(0..PHASES) * PHASE_MS;
     let between = match chance.of("between").one_in(4) {
@@ -220,5 +230,9 @@ pub(crate) fn moment_of_work(chance: Chance, era: u64, within: u64) -> u64 {
 
 /// Returns a moment at which a writer may be at work, up to `last`.
 pub(crate) fn moment(chance: Chance, last: u64) -> u64 {
-    moment_of_work(chance, chance.of("era").number(0..last / ERA_MS + 1), 20_000)
+    moment_of_work(
+        chance,
+        chance.of("era").number(0..last / ERA_MS + 1),
+        20_000,
+    )
 }

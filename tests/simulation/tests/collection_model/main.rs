@@ -1,15 +1,17 @@
 //! The protocol of collection (condemn, wait, delete) as a model that is checked exhaustively.
 //!
-//! One object, catalogs whose pointers may name it, publishers that need it, a step that takes it out of a pointer, and
-//! collectors. Every process may stop at every step, pause between any two steps, and start again. Ages are counted in
-//! ticks and end at the longest wait, so the number of worlds is finite, and the checker looks at all of them.
+//! One object, catalogs whose pointers may name it, publishers that need it, a step that takes it
+//! out of a pointer, and collectors. Every process may stop at every step, pause between any two
+//! steps, and start again. Ages are counted in ticks and end at the longest wait, so the number of
+//! worlds is finite, and the checker looks at all of them.
 //!
-//! Two things keep the number of worlds small. A write of `gc.json` or of a pointer drops what other processes have read
-//! of it, because all that they could still do is to fail in a compare-and-swap. And processes of one kind are kept
-//! sorted, because they are interchangeable; the position in a [`Step`] is that in the sorted list.
+//! Two things keep the number of worlds small. A write of `gc.json` or of a pointer drops what
+//! other processes have read of it, because all that they could still do is to fail in a
+//! compare-and-swap. And processes of one kind are kept sorted, because they are interchangeable;
+//! the position in a [`Step`] is that in the sorted list.
 //!
-//! Pauses are bounded where the protocol says so: [`Ticks::commit`] and [`Ticks::landing`] hold the pause before the
-//! request is sent, too.
+//! Pauses are bounded where the protocol says so: [`Ticks::commit`] and [`Ticks::landing`] hold the
+//! pause before the request is sent, too.
 
 mod protocol;
 mod world;
@@ -29,7 +31,8 @@ const REAL: Ticks = Ticks {
     landing: 1,
 };
 
-/// Smallest durations that keep both inequalities: `wait > hour + commit` and `wait > deleting + landing`.
+/// Smallest durations that keep both inequalities: `wait > hour + commit` and
+/// `wait > deleting + landing`.
 const SMALL: Ticks = Ticks {
     wait: 2,
     hour: 1,
@@ -80,7 +83,11 @@ fn counterexample(protocol: Protocol) -> Option<Path<World, Step>> {
 #[rstest]
 #[case::two_publishers_of_one_catalog(&[0, 0], 2, REAL)]
 #[case::publishers_of_two_catalogs(&[0, 1], 1, SMALL)]
-fn protocol_keeps_what_is_published(#[case] publishers: &[u8], #[case] collectors: u8, #[case] ticks: Ticks) {
+fn protocol_keeps_what_is_published(
+    #[case] publishers: &[u8],
+    #[case] collectors: u8,
+    #[case] ticks: Ticks,
+) {
     assert_sound(protocol(publishers, collectors, ticks));
 }
 
@@ -108,7 +115,8 @@ fn protocol_without_one_rule_loses_a_published_object() {
         let path = counterexample(protocol).unwrap_or_else(|| panic!("{rule:?} is not needed"));
         let steps = path.into_actions();
         println!("without {rule:?}: {steps:?}");
-        // Long ones would hint at a rule that is left out in the model only, and loses the object by chance.
+        // Long ones would hint at a rule that is left out in the model only, and loses the object
+        // by chance.
         assert!(steps.len() <= 35, "{rule:?}: {} steps", steps.len());
     }
 }

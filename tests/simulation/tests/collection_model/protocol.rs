@@ -4,7 +4,8 @@ use stateright::{Model, Property};
 
 use super::world::{Collector, Gc, Publisher, Standing, Step, Steps, World};
 
-/// One rule of the protocol, or one assumption about the world. A configuration that leaves one out must fail.
+/// One rule of the protocol, or one assumption about the world. A configuration that leaves one out
+/// must fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::VariantArray)]
 pub(crate) enum Rule {
     /// A publisher takes an object that it needs off the list of condemned objects.
@@ -23,7 +24,8 @@ pub(crate) enum Rule {
     WaitAfterDeleting,
     /// A publisher commits within [`Ticks::hour`] of its reading of `gc.json`.
     Hour,
-    /// A publisher that reads `gc.json` again does not get another hour for what it had found before.
+    /// A publisher that reads `gc.json` again does not get another hour for what it had found
+    /// before.
     HourFromFirstRead,
     /// A commit lands within [`Ticks::commit`], or never.
     CommitTimeout,
@@ -35,18 +37,21 @@ pub(crate) enum Rule {
     DeleteExpires,
 }
 
-/// Durations of the protocol as whole ticks. All limits are inclusive, so whole ticks lose no behaviour of real time.
+/// Durations of the protocol as whole ticks. All limits are inclusive, so whole ticks lose no
+/// behaviour of real time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ticks {
     /// Shortest life of `condemned` and of `deleting`: `X`, two hours.
     pub(crate) wait: u8,
     /// Longest time from a publisher's reading of `gc.json` to the sending of its commit: one hour.
     pub(crate) hour: u8,
-    /// Longest time from the sending of a commit to its landing: a time-out, a signature's life and a wrong clock.
+    /// Longest time from the sending of a commit to its landing: a time-out, a signature's life and
+    /// a wrong clock.
     pub(crate) commit: u8,
     /// Longest time from the start of `deleting` to the sending of a delete: 30 minutes.
     pub(crate) deleting: u8,
-    /// Longest time from the sending of a delete to its landing: a signature's life and a wrong clock.
+    /// Longest time from the sending of a delete to its landing: a signature's life and a wrong
+    /// clock.
     pub(crate) landing: u8,
 }
 
@@ -115,20 +120,36 @@ impl Protocol {
         }
         let (Some((standing, age)), Some(named)) = (publisher.read, publisher.base) else {
             let read = publisher.read.or(Some((self.standing(world.gc), 0)));
-            steps.publisher("publisher reads gc.json", at, Publisher { read, ..publisher });
+            steps.publisher(
+                "publisher reads gc.json",
+                at,
+                Publisher { read, ..publisher },
+            );
             let base = publisher.base.or(Some(world.names[usize::from(catalog)]));
-            steps.publisher("publisher reads its pointer", at, Publisher { base, ..publisher });
+            steps.publisher(
+                "publisher reads its pointer",
+                at,
+                Publisher { base, ..publisher },
+            );
             return;
         };
         if publisher.secured {
             if age <= self.ticks.hour {
                 let commit = Some(self.ticks.commit);
-                steps.publisher("publisher sends its commit", at, Publisher { commit, ..idle });
+                steps.publisher(
+                    "publisher sends its commit",
+                    at,
+                    Publisher { commit, ..idle },
+                );
             }
             if standing == (Standing::Free { condemned: true }) {
                 // Because of another object that it had to spare.
                 let read = Some((Standing::Free { condemned: false }, 0));
-                steps.publisher("publisher reads gc.json again", at, Publisher { read, ..publisher });
+                steps.publisher(
+                    "publisher reads gc.json again",
+                    at,
+                    Publisher { read, ..publisher },
+                );
             }
             return;
         }
@@ -162,11 +183,19 @@ impl Protocol {
         let is_young = matches!(world.gc, Gc::Condemned { age, .. } if !self.ends_condemned(age));
         steps.collector("collector is killed", at, Collector::Idle);
         match (world.collectors[at], world.gc) {
-            (Collector::Idle, Gc::None) => steps.collector("collector reads gc.json", at, Collector::ReadNone),
-            (Collector::Idle, Gc::Condemned { .. }) if !is_young || !self.has(Rule::MarkAfterWait) => {
+            (Collector::Idle, Gc::None) => {
+                steps.collector("collector reads gc.json", at, Collector::ReadNone)
+            }
+            (Collector::Idle, Gc::Condemned { .. })
+                if !is_young || !self.has(Rule::MarkAfterWait) =>
+            {
                 let unread = if self.has(Rule::SecondMark) { all } else { 0 };
                 let unnamed = true;
-                steps.collector("collector reads gc.json", at, Collector::Marks { unread, unnamed });
+                steps.collector(
+                    "collector reads gc.json",
+                    at,
+                    Collector::Marks { unread, unnamed },
+                );
             }
             (Collector::Idle, _) => {}
             (Collector::ReadNone, _) => {
@@ -183,40 +212,55 @@ impl Protocol {
                         age: 0,
                         listed: unnamed,
                     },
-                    Gc::Deleting { .. } => unreachable!("a collector forgets what it read when gc.json is written"),
+                    Gc::Deleting { .. } => {
+                        unreachable!("a collector forgets what it read when gc.json is written")
+                    }
                 };
-                steps.add("collector swaps gc.json", at, |world| self.write_gc(world, next));
+                steps.add("collector swaps gc.json", at, |world| {
+                    self.write_gc(world, next)
+                });
             }
             (Collector::Marks { unread, unnamed }, _) => {
-                for catalog in self.catalogs().filter(|catalog| unread & (1 << catalog) != 0) {
+                for catalog in self
+                    .catalogs()
+                    .filter(|catalog| unread & (1 << catalog) != 0)
+                {
                     let unread = unread & !(1 << catalog);
                     let unnamed = unnamed && !world.names[usize::from(catalog)];
-                    steps.collector("collector reads a pointer", at, Collector::Marks { unread, unnamed });
+                    steps.collector(
+                        "collector reads a pointer",
+                        at,
+                        Collector::Marks { unread, unnamed },
+                    );
                 }
             }
         }
     }
 
-    /// Writes `gc.json`. Resets each process that would swap an earlier version: the swap fails, which is like a restart.
+    /// Writes `gc.json`. Resets each process that would swap an earlier version: the swap fails,
+    /// which is like a restart.
     fn write_gc(&self, world: &mut World, gc: Gc) {
         world.gc = gc;
         world.collectors.fill(Collector::Idle);
         if self.has(Rule::SpareBySwap) {
             for publisher in &mut world.publishers {
-                publisher
-                    .read
-                    .take_if(|(standing, _)| *standing == Standing::Condemned && !publisher.secured);
+                publisher.read.take_if(|(standing, _)| {
+                    *standing == Standing::Condemned && !publisher.secured
+                });
             }
         }
     }
 
-    /// Writes a pointer. Publishers of this catalog that have read it before cannot commit any more.
+    /// Writes a pointer. Publishers of this catalog that have read it before cannot commit any
+    /// more.
     fn write_pointer(&self, world: &mut World, catalog: u8, named: bool) {
         world.names[usize::from(catalog)] = named;
         if self.has(Rule::CommitBySwap) {
             let readers = world.publishers.iter_mut();
             let readers = readers.filter(|publisher| publisher.catalog == catalog);
-            for publisher in readers.filter(|publisher| publisher.base.is_some() || publisher.commit.is_some()) {
+            for publisher in
+                readers.filter(|publisher| publisher.base.is_some() || publisher.commit.is_some())
+            {
                 *publisher = Publisher::idle(catalog);
             }
         }
@@ -262,7 +306,12 @@ impl Model for Protocol {
             names: vec![false; self.catalogs().len()],
             gc: Gc::None,
             delete: None,
-            publishers: self.publishers.iter().copied().map(Publisher::idle).collect(),
+            publishers: self
+                .publishers
+                .iter()
+                .copied()
+                .map(Publisher::idle)
+                .collect(),
             collectors: vec![Collector::Idle; self.collectors.into()],
         };
         // An object that a killed publisher left behind.
@@ -278,11 +327,15 @@ impl Model for Protocol {
         steps.add("tick", 0, |world| self.tick(world));
         for catalog in self.catalogs() {
             // Or the catalog is removed.
-            steps.add("state without the object is published", catalog.into(), |world| {
-                if world.names[usize::from(catalog)] {
-                    self.write_pointer(world, catalog, false);
-                }
-            });
+            steps.add(
+                "state without the object is published",
+                catalog.into(),
+                |world| {
+                    if world.names[usize::from(catalog)] {
+                        self.write_pointer(world, catalog, false);
+                    }
+                },
+            );
         }
         for at in 0..world.publishers.len() {
             self.publisher_steps(at, &mut steps);
@@ -292,7 +345,9 @@ impl Model for Protocol {
         }
         if let Gc::Deleting { age, listed } = world.gc {
             if listed && self.may_delete(age) {
-                steps.add("delete is sent", 0, |world| world.delete = Some(self.ticks.landing));
+                steps.add("delete is sent", 0, |world| {
+                    world.delete = Some(self.ticks.landing)
+                });
             }
             if self.ends_deleting(age) {
                 steps.add("deleting ends", 0, |world| self.write_gc(world, Gc::None));
@@ -318,19 +373,24 @@ impl Model for Protocol {
                 let spared = |publisher: &Publisher| {
                     matches!(publisher.read, Some((Standing::Free { .. }, _))) && publisher.secured
                 };
-                matches!(world.gc, Gc::Condemned { listed: false, .. }) && world.publishers.iter().any(spared)
+                matches!(world.gc, Gc::Condemned { listed: false, .. })
+                    && world.publishers.iter().any(spared)
             }),
             Property::sometimes("a publication is deferred", |_, world: &World| {
                 let deferred = |publisher: &Publisher| {
-                    publisher.base == Some(false) && matches!(publisher.read, Some((Standing::Deleting, _)))
+                    publisher.base == Some(false)
+                        && matches!(publisher.read, Some((Standing::Deleting, _)))
                 };
                 world.publishers.iter().any(deferred)
             }),
-            Property::sometimes("an object comes back after it was deleted", |_, world: &World| {
-                world.object
-                    && matches!(world.gc, Gc::Deleting { listed: true, age } if age > 0)
-                    && world.delete.is_none()
-            }),
+            Property::sometimes(
+                "an object comes back after it was deleted",
+                |_, world: &World| {
+                    world.object
+                        && matches!(world.gc, Gc::Deleting { listed: true, age } if age > 0)
+                        && world.delete.is_none()
+                },
+            ),
         ]
     }
 }

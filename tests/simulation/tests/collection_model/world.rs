@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// `gc.json`. The counter is not kept: what a process has read is dropped when the document is written again.
+/// `gc.json`. The counter is not kept: what a process has read is dropped when the document is
+/// written again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Gc {
     /// Nothing is condemned.
@@ -28,7 +29,8 @@ pub(crate) enum Gc {
 pub(crate) enum Standing {
     /// Not on the list.
     Free {
-        /// True if something else was condemned: only then a publisher may have to read `gc.json` again.
+        /// True if something else was condemned: only then a publisher may have to read `gc.json`
+        /// again.
         condemned: bool,
     },
     /// On the list of what is condemned.
@@ -71,7 +73,8 @@ pub(crate) enum Collector {
     Idle,
     /// It read that nothing is condemned.
     ReadNone,
-    /// It listed, or read the condemned list, and reads the pointers of the catalogs in `unread` (a bit set).
+    /// It listed, or read the condemned list, and reads the pointers of the catalogs in `unread` (a
+    /// bit set).
     Marks { unread: u8, unnamed: bool },
 }
 

@@ -19,11 +19,17 @@ fn number(variable: &str, default: u64) -> u64 {
 }
 
 fn poll(version: usize) -> Job {
-    Job::Poll { catalog: 0, version }
+    Job::Poll {
+        catalog: 0,
+        version,
+    }
 }
 
 fn sync(rebuild: bool) -> Job {
-    Job::Sync { catalog: 0, rebuild }
+    Job::Sync {
+        catalog: 0,
+        rebuild,
+    }
 }
 
 fn collect(side: Side) -> Job {
@@ -31,8 +37,8 @@ fn collect(side: Side) -> Job {
     Job::Collect { side, retention }
 }
 
-/// Runs all scenarios on all cores, and returns the numbers of their commits and faults. Fails with the first one in which an
-/// invariant does not hold.
+/// Runs all scenarios on all cores, and returns the numbers of their commits and faults. Fails with
+/// the first one in which an invariant does not hold.
 fn run_all(scenarios: &[Scenario]) -> Vec<(u64, u64)> {
     let next = AtomicUsize::new(0);
     let work = || {
@@ -44,11 +50,18 @@ fn run_all(scenarios: &[Scenario]) -> Vec<(u64, u64)> {
     let ended: Vec<_> = thread::scope(|scope| {
         let cores = thread::available_parallelism().map_or(2, std::num::NonZero::get);
         let threads: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+        threads
+            .into_iter()
+            .flat_map(|thread| thread.join().unwrap())
+            .collect()
     });
     let broken = ended.iter().filter_map(|ended| ended.as_ref().err());
     if let Some(first) = broken.clone().min_by_key(|broken| broken.scenario.seed) {
-        panic!("{} of {} runs, such as\n{first}", broken.count(), scenarios.len());
+        panic!(
+            "{} of {} runs, such as\n{first}",
+            broken.count(),
+            scenarios.len()
+        );
     }
     ended.into_iter().map(Result::unwrap).collect()
 }

@@ -4,7 +4,8 @@ use catalog_mirror_simulation::Scenario;
 
 use super::{number, run_all};
 
-/// Number of seeds in an ordinary run. Change it by the variable `SEEDS`; `FIRST_SEED` is the first.
+/// Number of seeds in an ordinary run. Change it by the variable `SEEDS`; `FIRST_SEED` is the
+/// first.
 const SEEDS: u64 = 150;
 
 #[test]

@@ -1,6 +1,8 @@
 //! Every fault at every single operation of scenarios in which nothing else goes wrong.
 
-use catalog_mirror_simulation::{DamageKind, Fault, Faults, Job, Part, Scenario, Side, Step, Writer, run};
+use catalog_mirror_simulation::{
+    DamageKind, Fault, Faults, Job, Part, Scenario, Side, Step, Writer, run,
+};
 use rstest::rstest;
 
 use super::{HOUR, PHASE, collect, number, poll, run_all, sync};
@@ -24,8 +26,9 @@ fn polls(versions: &[usize]) -> Vec<Job> {
     versions.iter().copied().map(poll).collect()
 }
 
-/// Returns a scenario in which each writer does one job, all at the same time. A collector takes the steps of a whole round, and
-/// the others start at its second step, the one that deletes. The prelude is old by then.
+/// Returns a scenario in which each writer does one job, all at the same time. A collector takes
+/// the steps of a whole round, and the others start at its second step, the one that deletes. The
+/// prelude is old by then.
 fn scenario(prelude: Vec<Job>, writers: Vec<Job>) -> Scenario {
     Scenario {
         seed: 7,
@@ -34,7 +37,11 @@ fn scenario(prelude: Vec<Job>, writers: Vec<Job>) -> Scenario {
         writers: writers
             .into_iter()
             .map(|job| {
-                let phases = if let Job::Collect { .. } = job { 0..3 } else { 1..2 };
+                let phases = if let Job::Collect { .. } = job {
+                    0..3
+                } else {
+                    1..2
+                };
                 let steps = phases.map(|phase| Step::new(50 * HOUR + phase * PHASE, job.clone()));
                 Writer::new(0, steps)
             })
@@ -43,10 +50,14 @@ fn scenario(prelude: Vec<Job>, writers: Vec<Job>) -> Scenario {
     }
 }
 
-/// Runs a scenario once for each operation of its first writer and each fault of it. Expects more than `more_than` runs.
+/// Runs a scenario once for each operation of its first writer and each fault of it. Expects more
+/// than `more_than` runs.
 fn run_with_every_fault(scenario: &Scenario, more_than: usize) {
     let calm = run(scenario).unwrap_or_else(|broken| panic!("{broken}"));
-    let operations = calm.operations.into_iter().filter(|operation| operation.actor == 1);
+    let operations = calm
+        .operations
+        .into_iter()
+        .filter(|operation| operation.actor == 1);
     let cases = operations.flat_map(|operation| {
         let faults = Fault::suiting(&operation).into_iter();
         faults.map(move |fault| Faults::Single(operation.clone(), fault))
@@ -90,14 +101,27 @@ fn run_with_every_fault(scenario: &Scenario, more_than: usize) {
 #[case::removal_beside_a_copy(
     vec![poll(0), sync(true), poll(1)], vec![remove(Side::Copy), sync(true), collect(Side::Copy)], 1
 )]
-fn every_fault_of_a(#[case] prelude: Vec<Job>, #[case] writers: Vec<Job>, #[case] more_than: usize) {
+fn every_fault_of_a(
+    #[case] prelude: Vec<Job>,
+    #[case] writers: Vec<Job>,
+    #[case] more_than: usize,
+) {
     run_with_every_fault(&scenario(prelude, writers), more_than);
 }
 
 /// The state that is published again is there and damaged, each kind of object.
 #[rstest]
-fn every_fault_of_a_poll_over_damage(#[values(DamageKind::Flipped, DamageKind::Lost)] kind: DamageKind) {
-    let damage = [Part::All, Part::All, Part::All, Part::Shard, Part::Blob, Part::Index];
+fn every_fault_of_a_poll_over_damage(
+    #[values(DamageKind::Flipped, DamageKind::Lost)] kind: DamageKind,
+) {
+    let damage = [
+        Part::All,
+        Part::All,
+        Part::All,
+        Part::Shard,
+        Part::Blob,
+        Part::Index,
+    ];
     let damage = damage.map(|part| corrupt(Side::Origin, part, kind));
     let prelude = [polls(&[0]), damage.into(), polls(&[1])].concat();
     run_with_every_fault(&scenario(prelude, vec![poll(0), collect(Side::Origin)]), 4);
@@ -106,10 +130,17 @@ fn every_fault_of_a_poll_over_damage(#[values(DamageKind::Flipped, DamageKind::L
 #[rstest]
 #[case::of_the_origin(Side::Origin, poll(0))]
 #[case::of_the_copy(Side::Copy, sync(true))]
-fn every_fault_of_a_repair_beside_a_poll_and_a_collection(#[case] side: Side, #[case] publish: Job) {
+fn every_fault_of_a_repair_beside_a_poll_and_a_collection(
+    #[case] side: Side,
+    #[case] publish: Job,
+) {
     let damage = [Part::All, Part::Shard, Part::Snapshot, Part::Blob];
     let damage = damage.map(|part| corrupt(side, part, DamageKind::Flipped));
-    let prelude = [vec![poll(0), sync(true), poll(1), sync(true)], damage.into()].concat();
+    let prelude = [
+        vec![poll(0), sync(true), poll(1), sync(true)],
+        damage.into(),
+    ]
+    .concat();
     let repair = Job::Repair { side, catalog: 0 };
     run_with_every_fault(&scenario(prelude, vec![repair, publish, collect(side)]), 2);
 }

@@ -22,7 +22,10 @@ async fn stage_large(store: &dyn Store, key: fn(&[u8]) -> Key) -> (Key, Bytes) {
     let large = pattern(LARGE);
     let key = key(&large);
     let staged = stage(store, large.chunks(1 << 20).map(Bytes::copy_from_slice)).await;
-    staged.commit(&key, Condition::Always).await.expect("no condition");
+    staged
+        .commit(&key, Condition::Always)
+        .await
+        .expect("no condition");
     (key, large)
 }
 
@@ -56,12 +59,19 @@ async fn begun_body_outlives_its_object(store: &dyn Store) {
             store.delete(&key).await.expect("an object can be deleted");
         }
         let whole = [first, collect(rest).await].concat();
-        assert!(whole == large, "a body of {key} is of one object to its end");
+        assert!(
+            whole == large,
+            "a body of {key} is of one object to its end"
+        );
     }
 }
 
 async fn begin(store: &dyn Store, key: &Key) -> (Bytes, Body) {
     let mut body = get(store, key, Get::default()).await.body;
-    let first = body.try_next().await.expect("a chunk").expect("not the end");
+    let first = body
+        .try_next()
+        .await
+        .expect("a chunk")
+        .expect("not the end");
     (first, body)
 }

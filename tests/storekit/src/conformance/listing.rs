@@ -14,13 +14,21 @@ pub(super) async fn all(make: &impl AsyncFn() -> Arc<dyn Store>) {
 }
 
 async fn list(store: &dyn Store, prefix: &str) -> Vec<Listed> {
-    let mut listed: Vec<_> = store.list(prefix).try_collect().await.expect("a store can be listed");
+    let mut listed: Vec<_> = store
+        .list(prefix)
+        .try_collect()
+        .await
+        .expect("a store can be listed");
     listed.sort_by_key(|listed| listed.key.clone());
     listed
 }
 
 async fn keys(store: &dyn Store, prefix: &str) -> Vec<Key> {
-    list(store, prefix).await.into_iter().map(|listed| listed.key).collect()
+    list(store, prefix)
+        .await
+        .into_iter()
+        .map(|listed| listed.key)
+        .collect()
 }
 
 async fn list_follows_puts_and_deletes(store: &dyn Store) {
@@ -29,7 +37,10 @@ async fn list_follows_puts_and_deletes(store: &dyn Store) {
     }
     put(store, &current(), "x").await;
     put_shard(store, 1).await;
-    store.delete(&current()).await.expect("an object can be deleted");
+    store
+        .delete(&current())
+        .await
+        .expect("an object can be deleted");
     assert_eq!(keys(store, "").await, [shard(1)]);
 }
 
@@ -85,10 +96,14 @@ async fn list_has_size_and_time(store: &dyn Store) {
     let mut times = [head.modified, listed[0].modified];
     times.sort();
     let apart = times[1].duration_since(times[0]).expect("in order");
-    assert!(apart < Duration::from_secs(1), "head and list differ by {apart:?}");
+    assert!(
+        apart < Duration::from_secs(1),
+        "head and list differ by {apart:?}"
+    );
 }
 
-/// Fewer than a page of an S3 listing: more would be slow to make here. A store with pages tests them itself.
+/// Fewer than a page of an S3 listing: more would be slow to make here. A store with pages tests
+/// them itself.
 async fn list_of_many_objects_is_complete(store: &dyn Store) {
     let mut all: Vec<Key> = (0..120).map(shard).collect();
     for number in 0..120 {

@@ -1,5 +1,5 @@
-//! Conformance suite: one check for each promise of the [`Store`] trait. The tests of every store call [`conformance`]. A
-//! store that passes can replace any other.
+//! Conformance suite: one check for each promise of the [`Store`] trait. The tests of every store
+//! call [`conformance`]. A store that passes can replace any other.
 
 mod bodies;
 mod conditions;
@@ -17,20 +17,24 @@ use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use model::{Key, Kind, Sha256};
 
-use store::{Body, Condition, Fetched, Get, Object, ObjectInfo, Staged, Store, StoreError, StoreExt as _, Version};
+use store::{
+    Body, Condition, Fetched, Get, Object, ObjectInfo, Staged, Store, StoreError, StoreExt as _,
+    Version,
+};
 
 /// Checks that some servers cannot pass. The default leaves out none.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Exceptions {
-    /// Leaves out that writers and a client that has begun to read do not wait for each other. MinIO lets writers wait.
+    /// Leaves out that writers and a client that has begun to read do not wait for each other.
+    /// MinIO lets writers wait.
     pub held_readers: bool,
-    /// Leaves out races of writers of a large object. A server that refuses it before it has read it, and cuts the connection, lets some
-    /// of the writers fail.
+    /// Leaves out races of writers of a large object. A server that refuses it before it has read
+    /// it, and cuts the connection, lets some of the writers fail.
     pub large_races: bool,
 }
 
-/// Runs the checks, each on an empty store that `make` returns. It needs a tokio runtime, with several threads if possible,
-/// because some checks race.
+/// Runs the checks, each on an empty store that `make` returns. It needs a tokio runtime, with
+/// several threads if possible, because some checks race.
 ///
 /// # Panics
 /// At the first promise that is not kept, with its name.
@@ -60,7 +64,12 @@ fn shard(number: u32) -> Key {
 }
 
 async fn put_shard(store: &dyn Store, number: u32) {
-    put(store, &shard(number), Bytes::copy_from_slice(&number.to_be_bytes())).await;
+    put(
+        store,
+        &shard(number),
+        Bytes::copy_from_slice(&number.to_be_bytes()),
+    )
+    .await;
 }
 
 /// Returns a mutable key, and the immutable one of `bytes`: most promises hold for both.
@@ -95,7 +104,12 @@ async fn write(
 ) -> Result<Version, StoreError> {
     match way {
         Way::AtOnce => store.put(key, bytes.into(), condition).await,
-        Way::Staged => stage(store, [bytes.into()]).await.commit(key, condition).await,
+        Way::Staged => {
+            stage(store, [bytes.into()])
+                .await
+                .commit(key, condition)
+                .await
+        }
     }
 }
 
@@ -110,7 +124,8 @@ async fn stage(store: &dyn Store, pieces: impl IntoIterator<Item = Bytes>) -> Bo
 
 async fn content(store: &dyn Store, key: &Key) -> Bytes {
     let read = store.read_all(key, u64::MAX).await;
-    read.unwrap_or_else(|error| panic!("{key} can be read: {error:?}")).0
+    read.unwrap_or_else(|error| panic!("{key} can be read: {error:?}"))
+        .0
 }
 
 async fn get(store: &dyn Store, key: &Key, get: Get) -> Object {
@@ -138,7 +153,10 @@ async fn is_unmodified(store: &dyn Store, key: &Key, version: &Version) -> bool 
 }
 
 async fn collect(body: Body) -> Bytes {
-    let chunks: Vec<Bytes> = body.try_collect().await.expect("a body can be read to its end");
+    let chunks: Vec<Bytes> = body
+        .try_collect()
+        .await
+        .expect("a body can be read to its end");
     chunks.concat().into()
 }
 
@@ -153,5 +171,7 @@ async fn is_missing(store: &dyn Store, key: &Key) -> bool {
 
 /// Returns bytes in which every misplaced, lost or repeated piece shows.
 pub fn pattern(size: usize) -> Bytes {
-    (0..size).map(|at| ((at * 31 + at / 251) % 256) as u8).collect()
+    (0..size)
+        .map(|at| ((at * 31 + at / 251) % 256) as u8)
+        .collect()
 }

@@ -27,7 +27,9 @@ pub(super) async fn all(make: &impl AsyncFn() -> Arc<dyn Store>, without: Except
 
 /// Starts all writers at once. Returns the number of winners.
 async fn race<F: Future<Output = bool> + Send + 'static>(writer: impl Fn(u32) -> F) -> usize {
-    let writers: Vec<_> = (0..WRITERS).map(|number| tokio::spawn(writer(number))).collect();
+    let writers: Vec<_> = (0..WRITERS)
+        .map(|number| tokio::spawn(writer(number)))
+        .collect();
     let won = join_all(writers).await;
     won.into_iter()
         .filter(|won| *won.as_ref().expect("no writer panics"))
@@ -48,18 +50,26 @@ async fn racing_creates_have_one_winner(store: Arc<dyn Store>, way: Way, size: u
         let is_mutable = key == current();
         let winners = race(|number| {
             let (store, key) = (Arc::clone(&store), key.clone());
-            let own = if is_mutable { number.to_string() } else { String::new() };
+            let own = if is_mutable {
+                number.to_string()
+            } else {
+                String::new()
+            };
             let bytes = [&bytes[..], own.as_bytes()].concat();
             async move { won(write(&*store, way, &key, bytes, Condition::CreateOnly).await) }
         });
         let winners = winners.await;
-        // A server may refuse a large object before it has read it. The answer is lost then, and the bytes that are there are equal.
+        // A server may refuse a large object before it has read it. The answer is lost then, and
+        // the bytes that are there are equal.
         let most = if is_mutable || size < LARGE {
             1
         } else {
             WRITERS as usize
         };
-        assert!((1..=most).contains(&winners), "{winners} of {WRITERS} create {key}");
+        assert!(
+            (1..=most).contains(&winners),
+            "{winners} of {WRITERS} create {key}"
+        );
         let found = content(&*store, &key).await;
         let is_whole = found.starts_with(&bytes) && found.len() == size + usize::from(is_mutable);
         assert!(is_whole, "{key}");
@@ -87,11 +97,16 @@ async fn racing_counts_are_all_kept(store: Arc<dyn Store>) {
 /// # Panics
 /// If there is no number, or if the store fails.
 pub async fn count(store: &dyn Store, key: &Key) -> bool {
-    let (bytes, info) = store.read_all(key, 100).await.expect("the counter can be read");
+    let (bytes, info) = store
+        .read_all(key, 100)
+        .await
+        .expect("the counter can be read");
     let text = std::str::from_utf8(&bytes).expect("digits");
     let count: u32 = text.parse().expect("a number");
     let next = (count + 1).to_string();
-    won(store.put(key, next.into(), Condition::Replace(info.version)).await)
+    won(store
+        .put(key, next.into(), Condition::Replace(info.version))
+        .await)
 }
 
 async fn racing_reads_see_whole_objects(store: Arc<dyn Store>) {
@@ -99,14 +114,28 @@ async fn racing_reads_see_whole_objects(store: Arc<dyn Store>) {
     for (key, other) in [(current(), other), (object(&one), one.clone())] {
         put(&*store, &key, one.clone()).await;
         let winners = race(|number| {
-            let (store, key, one, other) = (Arc::clone(&store), key.clone(), one.clone(), other.clone());
+            let (store, key, one, other) =
+                (Arc::clone(&store), key.clone(), one.clone(), other.clone());
             async move {
                 for round in 0..ROUNDS {
                     if number < 2 {
-                        put(&*store, &key, if round % 2 == 0 { other.clone() } else { one.clone() }).await;
+                        put(
+                            &*store,
+                            &key,
+                            if round % 2 == 0 {
+                                other.clone()
+                            } else {
+                                one.clone()
+                            },
+                        )
+                        .await;
                     } else {
                         let seen = content(&*store, &key).await;
-                        assert!(seen == one || seen == other, "a mix of {key}: {} bytes", seen.len());
+                        assert!(
+                            seen == one || seen == other,
+                            "a mix of {key}: {} bytes",
+                            seen.len()
+                        );
                     }
                 }
                 true

@@ -1,6 +1,8 @@
 use std::sync::Arc;
 
-use super::{both, collect, content, current, get, head, is_missing, is_unmodified, pattern, put, ranged};
+use super::{
+    both, collect, content, current, get, head, is_missing, is_unmodified, pattern, put, ranged,
+};
 use store::{Condition, Fetched, Get, Store, StoreError};
 
 pub(super) async fn all(make: &impl AsyncFn() -> Arc<dyn Store>) {
@@ -19,7 +21,8 @@ async fn get_of_missing_object_is_not_found(store: &dyn Store) {
         assert!(is_missing(store, &key).await, "head of nothing is NotFound");
         for get in [Get::default(), ranged(0..1)] {
             let read = store.get(&key, get).await;
-            let is_named = matches!(&read, Err(StoreError::NotFound(named)) if *named == key.to_string());
+            let is_named =
+                matches!(&read, Err(StoreError::NotFound(named)) if *named == key.to_string());
             assert!(is_named, "get of nothing is NotFound and names the key");
         }
     }
@@ -30,10 +33,18 @@ async fn get_after_put_returns_its_bytes(store: &dyn Store) {
         for key in both(bytes.as_bytes()) {
             let version = put(store, &key, bytes).await;
             let head = head(store, &key).await;
-            assert_eq!((head.size, &head.version), (bytes.len() as u64, &version), "{key}");
+            assert_eq!(
+                (head.size, &head.version),
+                (bytes.len() as u64, &version),
+                "{key}"
+            );
             let object = get(store, &key, Get::default()).await;
             assert_eq!(object.info, head, "get and head agree");
-            assert_eq!(collect(object.body).await, bytes, "a put replaces the whole {key}");
+            assert_eq!(
+                collect(object.body).await,
+                bytes,
+                "a put replaces the whole {key}"
+            );
         }
     }
 }
@@ -43,7 +54,10 @@ async fn get_range_beyond_the_end_is_cut(store: &dyn Store) {
     for key in both(&bytes) {
         put(store, &key, bytes.clone()).await;
         let inside = [0..1, 0..100_000, 1..99_999, 99_999..100_000];
-        for range in inside.into_iter().chain([50_000..100_001, 70_000..u64::MAX]) {
+        for range in inside
+            .into_iter()
+            .chain([50_000..100_001, 70_000..u64::MAX])
+        {
             let cut = range.start as usize..range.end.min(100_000) as usize;
             let get = get(store, &key, ranged(range.clone())).await;
             let head = head(store, &key).await;
@@ -88,7 +102,8 @@ async fn get_unless_same_version_is_not_modified(store: &dyn Store) {
     }
 }
 
-/// Changes often and with equal sizes: a store that looks at times and sizes alone misses one now and then.
+/// Changes often and with equal sizes: a store that looks at times and sizes alone misses one now
+/// and then.
 async fn get_unless_after_change_returns_the_new_bytes(store: &dyn Store) {
     let key = current();
     let mut version = put(store, &key, "000").await;
@@ -110,13 +125,19 @@ async fn get_unless_after_change_returns_the_new_bytes(store: &dyn Store) {
 
 async fn delete_frees_the_key(store: &dyn Store) {
     for key in both(b"x") {
-        store.delete(&key).await.expect("deleting nothing is no error");
+        store
+            .delete(&key)
+            .await
+            .expect("deleting nothing is no error");
         let version = put(store, &key, "x").await;
         store.delete(&key).await.expect("an object can be deleted");
         assert!(is_missing(store, &key).await, "a deleted object is gone");
         let is_unmodified = is_unmodified(store, &key, &version).await;
         assert!(!is_unmodified, "a deleted object is not unmodified");
-        store.delete(&key).await.expect("deleting twice is no error");
+        store
+            .delete(&key)
+            .await
+            .expect("deleting twice is no error");
         let put = store.put(&key, "x".into(), Condition::CreateOnly).await;
         put.expect("after a delete the key is free");
     }

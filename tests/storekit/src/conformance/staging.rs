@@ -14,17 +14,26 @@ pub(super) async fn all(make: &impl AsyncFn() -> Arc<dyn Store>) {
 }
 
 async fn commit(staged: Box<dyn Staged>, key: &Key, condition: Condition) -> Version {
-    staged.commit(key, condition).await.expect("the condition holds")
+    staged
+        .commit(key, condition)
+        .await
+        .expect("the condition holds")
 }
 
 async fn staged_pieces_are_joined_in_order(store: &dyn Store) {
     let whole = pattern(700_000);
     for key in both(&whole) {
         let (small, large) = (whole.slice(..10_000), whole.slice(10_000..));
-        let pieces = small.chunks(7).chain([&[][..]]).chain(large.chunks(300_000));
+        let pieces = small
+            .chunks(7)
+            .chain([&[][..]])
+            .chain(large.chunks(300_000));
         let staged = stage(store, pieces.map(bytes::Bytes::copy_from_slice)).await;
         let version = commit(staged, &key, Condition::CreateOnly).await;
-        assert!(content(store, &key).await == whole, "the pieces of {key} in order");
+        assert!(
+            content(store, &key).await == whole,
+            "the pieces of {key} in order"
+        );
         let head = head(store, &key).await;
         assert_eq!((head.size, head.version), (700_000, version));
     }
@@ -34,8 +43,15 @@ async fn staged_object_is_hidden_before_commit(store: &dyn Store) {
     let (bytes, key) = (pattern(600_000), object(&pattern(600_000)));
     drop(stage(store, [bytes.clone()]).await);
     let staged = stage(store, [bytes]).await;
-    let listed: Vec<_> = store.list("").try_collect().await.expect("a store can be listed");
-    assert!(listed.is_empty(), "what is staged or dropped is not listed: {listed:?}");
+    let listed: Vec<_> = store
+        .list("")
+        .try_collect()
+        .await
+        .expect("a store can be listed");
+    assert!(
+        listed.is_empty(),
+        "what is staged or dropped is not listed: {listed:?}"
+    );
     assert!(is_missing(store, &key).await);
     commit(staged, &key, Condition::Always).await;
     assert!(!is_missing(store, &key).await);
@@ -54,8 +70,16 @@ async fn staged_objects_do_not_mix(store: &dyn Store) {
         many.push((number, stage(store, [format!("{number}").into()]).await));
     }
     for (number, mut staged) in many {
-        staged.write("!".into()).await.expect("a piece can be written");
-        commit(staged, &object(format!("{number}!").as_bytes()), Condition::CreateOnly).await;
+        staged
+            .write("!".into())
+            .await
+            .expect("a piece can be written");
+        commit(
+            staged,
+            &object(format!("{number}!").as_bytes()),
+            Condition::CreateOnly,
+        )
+        .await;
     }
     for number in 0..4 {
         let expected = format!("{number}!");

@@ -12,7 +12,10 @@ pub(super) async fn all(make: &impl AsyncFn() -> Arc<dyn Store>) {
 
 async fn stat_and_head_agree(store: &dyn Store) {
     for key in both(b"abc") {
-        let stat = store.stat(&key).await.expect("a missing object is no error");
+        let stat = store
+            .stat(&key)
+            .await
+            .expect("a missing object is no error");
         assert_eq!((stat.object.clone(), stat.age()), (None, None));
         put(store, &key, "abc").await;
         let stat = store.stat(&key).await.expect("a store has a clock");
@@ -40,9 +43,15 @@ async fn age_starts_with_each_write(store: &dyn Store) {
     let first = store.stat(&current()).await.expect("a store has a clock");
     tokio::time::sleep(Duration::from_millis(2_100)).await;
     let later = store.stat(&current()).await.expect("a store has a clock");
-    assert!(first.age() < later.age(), "an object gets older: {first:?}, {later:?}");
+    assert!(
+        first.age() < later.age(),
+        "an object gets older: {first:?}, {later:?}"
+    );
     put(store, &current(), "second").await;
     let second = store.stat(&current()).await.expect("a store has a clock");
     let modified = |stat: &store::Stat| stat.object.as_ref().map(|object| object.modified);
-    assert!(modified(&later) < modified(&second), "{later:?}, {second:?}");
+    assert!(
+        modified(&later) < modified(&second),
+        "{later:?}, {second:?}"
+    );
 }

@@ -41,7 +41,8 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    /// Starts with a ClusterCatalog of `HOST/cat` and this rest of a reference, in a registry that wants the login `user:hunter2`.
+    /// Starts with a ClusterCatalog of `HOST/cat` and this rest of a reference, in a registry that
+    /// wants the login `user:hunter2`.
     pub(super) async fn start(reference: &str) -> Self {
         let registry = Registry::builder().basic("user", "hunter2").start().await;
         let text = format!("{}/cat{reference}", registry.host());
@@ -78,7 +79,8 @@ impl Cluster {
         (self.known, self.context) = (Mutex::new(known), context);
     }
 
-    /// Replaces the controller by that of a replica that does not lead, with an empty store of its own.
+    /// Replaces the controller by that of a replica that does not lead, with an empty store of its
+    /// own.
     pub(super) fn follow(&mut self) {
         self.store = MemoryStore::default();
         self.restart();
@@ -118,7 +120,9 @@ impl Cluster {
     pub(super) fn push(&self, tag: &str, packages: &[&str]) -> String {
         let text = |name: &&str| format!("---\nschema: olm.package\nname: {name}\n");
         let text: String = packages.iter().map(text).collect();
-        let layer = Layer::new().dir("configs").file("configs/catalog.yaml", text);
+        let layer = Layer::new()
+            .dir("configs")
+            .file("configs/catalog.yaml", text);
         let image = ImageBuilder::catalog("/configs").layer(layer).build();
         self.registry.push("cat", tag, &image);
         format!("{}/cat@{}", self.registry.host(), image.digest)
@@ -168,12 +172,18 @@ impl Cluster {
         let mut conditions = conditions.as_array().into_iter().flatten();
         let found = conditions.find(|found| found["type"] == kind).unwrap();
         let text = |field: &str| found[field].as_str().unwrap();
-        format!("{} {} {}", text("status"), text("reason"), found["observedGeneration"])
+        format!(
+            "{} {} {}",
+            text("status"),
+            text("reason"),
+            found["observedGeneration"]
+        )
     }
 
     /// Returns the object as it is now, which the controller knows from now on.
     fn object(&self) -> Arc<ClusterCatalog> {
-        let object: ClusterCatalog = serde_json::from_value(self.server.lock().objects[CATALOG].clone()).unwrap();
+        let object: ClusterCatalog =
+            serde_json::from_value(self.server.lock().objects[CATALOG].clone()).unwrap();
         self.see(&Event::Apply(object.clone()));
         Arc::new(object)
     }
@@ -196,10 +206,13 @@ impl Cluster {
 
     /// Holds what the status of the object names now, as a replica that does not lead.
     pub(super) async fn hold(&self) -> Action {
-        hold(self.object(), Arc::clone(&self.context)).await.unwrap()
+        hold(self.object(), Arc::clone(&self.context))
+            .await
+            .unwrap()
     }
 
-    /// Reconciles twice: the first time sets the finalizer, or writes the status before the finalizer goes.
+    /// Reconciles twice: the first time sets the finalizer, or writes the status before the
+    /// finalizer goes.
     pub(super) async fn settle(&self) {
         for _ in 0..2 {
             self.reconcile().await.unwrap();
@@ -253,7 +266,12 @@ fn controller(
     settings.http.retry.attempts = Some(1);
     let images = Sources::new(settings).unwrap();
     let store: Arc<dyn store::Store> = Arc::new(store.clone());
-    let mirror = Mirror::new(images, store.clone(), MirrorSettings::default(), PollMetrics::default());
+    let mirror = Mirror::new(
+        images,
+        store.clone(),
+        MirrorSettings::default(),
+        PollMetrics::default(),
+    );
     let (known, writer) = reflector::store();
     let global = ObjectName::new("olmv1-system", "global");
     let puller = Puller {

@@ -23,13 +23,23 @@ async fn new_catalog_is_marked_published_and_then_left_alone() {
     assert_eq!(cluster.get("/metadata/finalizers"), json!([FINALIZER]));
     let label = json!({"olm.operatorframework.io/metadata.name": "a"});
     assert_eq!(cluster.get("/metadata/labels"), label);
-    assert_eq!(cluster.packages().await, None, "it is published after the finalizer");
+    assert_eq!(
+        cluster.packages().await,
+        None,
+        "it is published after the finalizer"
+    );
 
     assert_eq!(cluster.reconcile().await.unwrap(), Action::await_change());
     assert_eq!(cluster.writes(), ["status"]);
     assert_eq!(cluster.condition("Serving"), "True Available 1");
-    assert_eq!(cluster.get("/status/resolvedSource/image/ref"), json!(reference));
-    assert_eq!(cluster.get("/status/urls/base"), "https://catalogs.example/catalogs/a");
+    assert_eq!(
+        cluster.get("/status/resolvedSource/image/ref"),
+        json!(reference)
+    );
+    assert_eq!(
+        cluster.get("/status/urls/base"),
+        "https://catalogs.example/catalogs/a"
+    );
     assert_eq!(cluster.packages().await, Some(1));
 
     cluster.registry.reset();
@@ -46,7 +56,11 @@ async fn restart_asks_once_and_keeps_the_status() {
     cluster.restart();
     cluster.reconcile_idly().await;
     assert_eq!(cluster.get("/status"), status, "lastUnpacked too");
-    assert_eq!(cluster.registry.count(Kind::Blob), 0, "nothing is pulled again");
+    assert_eq!(
+        cluster.registry.count(Kind::Blob),
+        0,
+        "nothing is pulled again"
+    );
 }
 
 #[tokio::test]
@@ -73,7 +87,11 @@ async fn catalog_is_polled_after_a_change_of_what_decides_about_its_content() {
         cluster.registry.reset();
         cluster.edit(&json!({"metadata": change}));
         cluster.reconcile().await.unwrap();
-        assert_eq!(cluster.registry.count(Kind::Head) > 0, is_polled, "{change}");
+        assert_eq!(
+            cluster.registry.count(Kind::Head) > 0,
+            is_polled,
+            "{change}"
+        );
     }
 }
 
@@ -83,7 +101,8 @@ async fn conflict_keeps_what_the_other_writer_wrote() {
     cluster.push("v1", &["p"]);
     cluster.reconcile().await.unwrap();
     let foreign = [condition("Foreign", "True")];
-    let change = json!({"status": {"conditions": foreign}, "metadata": {"annotations": {"a": "b"}}});
+    let change =
+        json!({"status": {"conditions": foreign}, "metadata": {"annotations": {"a": "b"}}});
     let error = cluster.reconcile_before(&change).await.unwrap_err();
     assert!(matches!(error, ReconcileError::Changed), "{error}");
     cluster.reconcile().await.unwrap();
@@ -105,7 +124,11 @@ async fn failure_is_written_and_told_once_and_content_stays() {
     assert_eq!(cluster.packages().await, Some(1));
     cluster.registry.reset();
     cluster.reconcile_idly().await;
-    assert_eq!(cluster.registry.requests().len(), 0, "another status is no reason");
+    assert_eq!(
+        cluster.registry.requests().len(),
+        0,
+        "another status is no reason"
+    );
     cluster.pass_time();
     cluster.reconcile_idly().await;
     assert_eq!(cluster.registry.count(Kind::Head), 1);
@@ -126,14 +149,20 @@ async fn wrong_object_is_blocked_until_it_changes() {
 #[tokio::test]
 async fn pinned_image_without_label_is_blocked_also_after_a_restart() {
     let mut cluster = Cluster::start(":v1").await;
-    let image = ImageBuilder::new().layer(Layer::new().file("a", "b")).build();
+    let image = ImageBuilder::new()
+        .layer(Layer::new().file("a", "b"))
+        .build();
     cluster.registry.push("cat", "v1", &image);
     cluster.settle().await;
     // The tag may get another image.
     assert_eq!(cluster.condition("Progressing"), "True Retrying 1");
     cluster.registry.reset();
     cluster.reconcile_idly().await;
-    assert_eq!(cluster.registry.requests().len(), 0, "it has no content to lose");
+    assert_eq!(
+        cluster.registry.requests().len(),
+        0,
+        "it has no content to lose"
+    );
     let pinned = format!("{}/cat@{}", cluster.registry.host(), image.digest);
     cluster.change(&json!({"spec": {"source": {"image": {"ref": pinned}}}}));
     cluster.reconcile().await.unwrap();
@@ -151,7 +180,10 @@ async fn unavailable_catalog_loses_content_and_finalizer_and_comes_back() {
     cluster.change(&json!({"spec": {"availabilityMode": "Unavailable"}}));
     cluster.settle().await;
     assert_eq!(cluster.packages().await, None);
-    assert_eq!(cluster.condition("Serving"), "False UserSpecifiedUnavailable 2");
+    assert_eq!(
+        cluster.condition("Serving"),
+        "False UserSpecifiedUnavailable 2"
+    );
     assert_eq!(cluster.get("/metadata/finalizers"), json!([]));
     for field in ["resolvedSource", "urls", "lastUnpacked"] {
         assert_eq!(cluster.get(&format!("/status/{field}")), Value::Null);
@@ -185,7 +217,9 @@ async fn changed_object_ends_its_poll() {
         cluster.change(&json!({"spec": {"availabilityMode": "Unavailable"}}));
     };
     let both = async { tokio::join!(cluster.reconcile(), change) };
-    let (next, ()) = tokio::time::timeout(Duration::from_secs(20), both).await.unwrap();
+    let (next, ()) = tokio::time::timeout(Duration::from_secs(20), both)
+        .await
+        .unwrap();
     assert_eq!(next.unwrap(), Action::requeue(Duration::ZERO));
 }
 
@@ -201,7 +235,9 @@ async fn most_packages_may_go() {
 #[tokio::test]
 async fn lost_content_is_published_again() {
     let cluster = Cluster::settled(&["p"]).await;
-    publish::remove(&cluster.store, &"a".parse().unwrap()).await.unwrap();
+    publish::remove(&cluster.store, &"a".parse().unwrap())
+        .await
+        .unwrap();
     cluster.reconcile().await.unwrap();
     assert_eq!(cluster.packages().await, Some(1));
 }
@@ -230,7 +266,9 @@ async fn status_that_was_edited_is_written_again_without_a_poll() {
     let cluster = Cluster::settled(&["p"]).await;
     let status = cluster.get("/status");
     cluster.registry.reset();
-    cluster.edit(&json!({"status": {"urls": {"base": "https://other.example"}, "lastUnpacked": null}}));
+    cluster.edit(
+        &json!({"status": {"urls": {"base": "https://other.example"}, "lastUnpacked": null}}),
+    );
     cluster.reconcile().await.unwrap();
     assert_eq!(cluster.get("/status"), status);
     assert_eq!(cluster.registry.requests().len(), 0);
@@ -259,7 +297,9 @@ async fn follower_pulls_what_it_sees_and_removes_catalogs_of_no_object() {
     cluster.follow();
     let other = Key::Current("other".parse().unwrap());
     put(&cluster.store, &other, "{}").await;
-    let is_settled = async || cluster.packages().await.is_some() && cluster.store.head(&other).await.unwrap().is_none();
+    let is_settled = async || {
+        cluster.packages().await.is_some() && cluster.store.head(&other).await.unwrap().is_none()
+    };
     let settled = until("the follower holds what is named", is_settled);
     cluster.work_until(settled).await;
 }

@@ -1,4 +1,5 @@
-//! From an ImageSetConfiguration to a registry that clusters reach, over a folder that a person carries or at once.
+//! From an ImageSetConfiguration to a registry that clusters reach, over a folder that a person
+//! carries or at once.
 
 mod tools;
 
@@ -77,7 +78,8 @@ struct ClusterArgs {
     /// Namespace of CatalogSources. Outside OpenShift it is `olm`.
     #[arg(long, default_value = "openshift-marketplace")]
     namespace: String,
-    /// Registry for images and catalogs. An image lies below the name of its registry: REGISTRY/quay.io/team/app.
+    /// Registry for images and catalogs. An image lies below the name of its registry:
+    /// REGISTRY/quay.io/team/app.
     #[arg(value_name = "REGISTRY")]
     registry: TargetRegistry,
 }
@@ -139,16 +141,25 @@ async fn carry_out(args: CarryOutArgs) -> anyhow::Result<Exit> {
     let folder = &args.folder;
     let none = tempfile::tempdir().context("cannot create a temporary folder")?;
     // A dry run reads the catalogs too: they decide which images are needed.
-    let work = if args.copy.dry_run { none.path() } else { folder };
+    let work = if args.copy.dry_run {
+        none.path()
+    } else {
+        folder
+    };
     fs::create_dir_all(work).with_context(|| format!("cannot create {}", work.display()))?;
     let _lock = lock_folder(work)?;
     let images_folder = folder.join(IMAGES);
     if !args.copy.dry_run {
         remove_partial(&images_folder);
     }
-    let store: Arc<dyn Store> = Arc::new(FolderStore::open(work.join("store")).context("cannot open the store")?);
+    let store: Arc<dyn Store> =
+        Arc::new(FolderStore::open(work.join("store")).context("cannot open the store")?);
     let to = ImagePlace::Folder(&images_folder);
-    let Collected { names, images, failed } = tools.collect(&store, &catalogs, to).await?;
+    let Collected {
+        names,
+        images,
+        failed,
+    } = tools.collect(&store, &catalogs, to).await?;
     if !args.copy.dry_run {
         remove_partial(&images_folder);
         let before = CarriedFolder::read(folder).ok();
@@ -200,7 +211,9 @@ async fn carry_across(args: CarryAcrossArgs) -> anyhow::Result<Exit> {
     } else {
         args.store.open_alone(Access::Create).await?
     };
-    let mut found = tools.collect(&store, &catalogs, ImagePlace::Target(target)).await?;
+    let mut found = tools
+        .collect(&store, &catalogs, ImagePlace::Target(target))
+        .await?;
     if args.copy.dry_run {
         println!("would push {}", join(&found.names));
     } else {
@@ -224,7 +237,10 @@ fn image_set(path: &Path) -> anyhow::Result<Vec<Catalog>> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let catalogs = image_set.entries.into_iter().map(|(name, composition)| {
         let composed = ComposedSource::new(&name, composition, folder).with_context(place)?;
-        Ok(Catalog::new(name, CatalogSource::Composed(Box::new(composed))))
+        Ok(Catalog::new(
+            name,
+            CatalogSource::Composed(Box::new(composed)),
+        ))
     });
     catalogs.collect()
 }

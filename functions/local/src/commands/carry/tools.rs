@@ -1,8 +1,8 @@
 use std::{path::Path, sync::Arc};
 
 use ::carry::{
-    CarriedImage, CatalogRepository, CopyCounts, ImageCopier, ImagePlace, ManifestTarget, Skopeo, TargetRegistry,
-    cluster_files, list_images, replace_file,
+    CarriedImage, CatalogRepository, CopyCounts, ImageCopier, ImagePlace, ManifestTarget, Skopeo,
+    TargetRegistry, cluster_files, list_images, replace_file,
 };
 use anyhow::Context;
 use model::{CatalogName, Kind};
@@ -36,7 +36,10 @@ pub(super) struct Collected {
 }
 
 impl Tools {
-    pub(super) async fn new(args: &CopyArgs, target: Option<&TargetRegistry>) -> anyhow::Result<Self> {
+    pub(super) async fn new(
+        args: &CopyArgs,
+        target: Option<&TargetRegistry>,
+    ) -> anyhow::Result<Self> {
         let mut registries = args.registries.clone();
         if let Some(target) = target.filter(|target| target.is_plain) {
             registries.plain_http.push(target.host.clone());
@@ -59,12 +62,20 @@ impl Tools {
         to: ImagePlace<'_>,
     ) -> anyhow::Result<Collected> {
         let settings = MirrorSettings::with_limits(&self.limits);
-        let mirror = Mirror::new(self.sources.clone(), store.clone(), settings, PollMetrics::default());
+        let mirror = Mirror::new(
+            self.sources.clone(),
+            store.clone(),
+            settings,
+            PollMetrics::default(),
+        );
         let progress = output::show_poll(mirror.progress(), false);
         let reports = mirror.poll_all(catalogs, false).await;
         progress.finish_and_clear();
         print_polls(&reports, false)?;
-        let failed = reports.iter().filter(|report| !report.outcome.is_success()).count();
+        let failed = reports
+            .iter()
+            .filter(|report| !report.outcome.is_success())
+            .count();
         let mut names = Vec::new();
         for catalog in catalogs {
             if published::current(&**store, &catalog.name).await?.is_some() {
@@ -73,15 +84,26 @@ impl Tools {
         }
         anyhow::ensure!(!names.is_empty(), "no catalog could be composed");
         let needs = images::required(&**store, &names).await?;
-        let listed = list_images(&self.sources, needs.images.keys().map(String::as_str), &say).await;
+        let listed =
+            list_images(&self.sources, needs.images.keys().map(String::as_str), &say).await;
         let (images, unlisted) = listed;
         let uncopied = self.copy(&images, None, to).await;
         let failed = failed + unlisted + uncopied;
-        Ok(Collected { names, images, failed })
+        Ok(Collected {
+            names,
+            images,
+            failed,
+        })
     }
 
-    /// Copies images from a folder, or from where their references name them. Returns the number of failures.
-    pub(super) async fn copy(&self, images: &[CarriedImage], from: Option<&Path>, to: ImagePlace<'_>) -> usize {
+    /// Copies images from a folder, or from where their references name them. Returns the number of
+    /// failures.
+    pub(super) async fn copy(
+        &self,
+        images: &[CarriedImage],
+        from: Option<&Path>,
+        to: ImagePlace<'_>,
+    ) -> usize {
         let copier = ImageCopier {
             skopeo: &self.skopeo,
             sources: &self.sources,
@@ -91,14 +113,18 @@ impl Tools {
             say: &say,
         };
         let what = if self.dry_run { "to copy" } else { "copied" };
-        let CopyCounts { copied, kept, failed } = copier.copy(images).await;
+        let CopyCounts {
+            copied,
+            kept,
+            failed,
+        } = copier.copy(images).await;
         let all = images.len();
         println!("{all} images: {copied} {what}, {kept} there already, {failed} failed");
         failed
     }
 
-    /// Pushes the catalogs, which come last so that clusters see no catalog before its images, and writes the manifests. Returns
-    /// the number of failures.
+    /// Pushes the catalogs, which come last so that clusters see no catalog before its images, and
+    /// writes the manifests. Returns the number of failures.
     pub(super) async fn finish(
         &self,
         store: &Arc<dyn Store>,
@@ -113,7 +139,10 @@ impl Tools {
                 Ok(pushed) => targets.push(pushed),
                 Err(error) => {
                     failed += 1;
-                    eprintln!("failed: catalog {name}: {}", model::text::chain(error.as_ref()));
+                    eprintln!(
+                        "failed: catalog {name}: {}",
+                        model::text::chain(error.as_ref())
+                    );
                 }
             }
         }
@@ -129,7 +158,12 @@ impl Tools {
         Ok(failed)
     }
 
-    async fn push(&self, store: &dyn Store, name: &CatalogName, args: &ClusterArgs) -> anyhow::Result<ManifestTarget> {
+    async fn push(
+        &self,
+        store: &dyn Store,
+        name: &CatalogName,
+        args: &ClusterArgs,
+    ) -> anyhow::Result<ManifestTarget> {
         let (current, snapshot) = published::state(store, name).await?;
         let place = CatalogRepository::new(name, &current.source.reference);
         let image = format!("{}/{}:{}", args.registry.base, place.repository, place.tag);
@@ -138,13 +172,22 @@ impl Tools {
         let Source::Registry { reference, .. } = pushed.image.parse()? else {
             anyhow::bail!("{} is no place for an image", pushed.image);
         };
-        let image = snapshot.image.context("it was published without an image")?;
+        let image = snapshot
+            .image
+            .context("it was published without an image")?;
         let documents = Documents::new(image.layer, image.diff_id);
         let is_same = documents.image(image.layer, image.diff_id) == image;
-        anyhow::ensure!(is_same, "another version of this program has made its image");
+        anyhow::ensure!(
+            is_same,
+            "another version of this program has made its image"
+        );
         let layer = read_object(store, &image.layer.with_kind(Kind::Blob)).await?;
         let result = self.sources.push(&reference, documents, layer).await?;
-        let done = if result.was_there { "is there already" } else { "pushed" };
+        let done = if result.was_there {
+            "is there already"
+        } else {
+            "pushed"
+        };
         println!("catalog {} {done}", pushed.image);
         Ok(pushed)
     }

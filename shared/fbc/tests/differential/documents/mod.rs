@@ -6,21 +6,23 @@ use testkit::Random;
 
 use super::changes::{encode, mutate};
 use super::words::{
-    BROKEN, ESCAPES, INDICATORS, KEYS, LINES, ODD_ESCAPES, ODD_KEYS, PLAIN, QUOTED, STRINGS, TAGGED, TAGS, word,
+    BROKEN, ESCAPES, INDICATORS, KEYS, LINES, ODD_ESCAPES, ODD_KEYS, PLAIN, QUOTED, STRINGS,
+    TAGGED, TAGS, word,
 };
 
 /// Maximum number of lists and mappings inside each other.
 const DEPTH: usize = 3;
 
-/// Generator of one file. Parts with an odd shape are rare, so that the rest of a file is compared too.
+/// Generator of one file. Parts with an odd shape are rare, so that the rest of a file is compared
+/// too.
 struct Generator {
     random: Random,
     out: String,
     anchors: Vec<&'static str>,
 }
 
-/// Returns a random file. It does not start with a brace: whether such a file is JSON or YAML depends on the version of the
-/// Kubernetes libraries.
+/// Returns a random file. It does not start with a brace: whether such a file is JSON or YAML
+/// depends on the version of the Kubernetes libraries.
 pub(crate) fn file(random: Random) -> Vec<u8> {
     let mut generator = Generator {
         random,
@@ -29,7 +31,9 @@ pub(crate) fn file(random: Random) -> Vec<u8> {
     };
     generator.stream();
     let Generator {
-        mut random, mut out, ..
+        mut random,
+        mut out,
+        ..
     } = generator;
     if random.one_in(8) {
         mutate(&mut random, &mut out);
@@ -140,7 +144,11 @@ impl Generator {
     }
 
     fn key(&mut self) {
-        let list = if self.random.one_in(100) { ODD_KEYS } else { KEYS };
+        let list = if self.random.one_in(100) {
+            ODD_KEYS
+        } else {
+            KEYS
+        };
         let key = self.word(list);
         if key.starts_with('&') {
             self.anchors.push(&key[1..2]);
@@ -204,7 +212,11 @@ impl Generator {
             }
             _ => {
                 // A list may stand at the indentation of its key.
-                let deeper = if self.random.one_in(3) { indent } else { deeper };
+                let deeper = if self.random.one_in(3) {
+                    indent
+                } else {
+                    deeper
+                };
                 self.out.push('\n');
                 self.spaces(deeper);
                 return self.sequence(deeper, depth + 1);

@@ -10,7 +10,8 @@ pub(crate) fn lines(file: &[u8]) -> Result<String, String> {
     lines_with(file, FbcLimits::default(), usize::MAX >> 1)
 }
 
-/// Returns the canonical lines of a file that is read with these limits in chunks of about `target` bytes.
+/// Returns the canonical lines of a file that is read with these limits in chunks of about `target`
+/// bytes.
 pub(crate) fn lines_with(file: &[u8], limits: FbcLimits, target: usize) -> Result<String, String> {
     let mut lines = Vec::new();
     for chunk in Chunks::new(file, limits, target) {

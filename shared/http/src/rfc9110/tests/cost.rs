@@ -1,7 +1,8 @@
 //! Cost of request fields that hold lists. The server refuses a head of more than 32 KiB.
 //!
-//! No field is copied: the parsers pass once over its bytes, cut it into elements, and pass once over each element. So the
-//! steps grow with the bytes, and it is enough to check that the allocations do not grow at all.
+//! No field is copied: the parsers pass once over its bytes, cut it into elements, and pass once
+//! over each element. So the steps grow with the bytes, and it is enough to check that the
+//! allocations do not grow at all.
 
 use std::time::UNIX_EPOCH;
 
@@ -23,15 +24,24 @@ struct AllocationLimit {
 /// Parts of which a field is made, with what comes before and after them.
 type Family = (&'static str, &'static str, &'static str);
 
-/// Reads fields of three sizes, as one value and as a value for each part. Each must take as much memory as the first one.
-fn measure(name: &HeaderName, families: &[Family], limit: &AllocationLimit, read: fn(&HeaderMap) -> bool) {
+/// Reads fields of three sizes, as one value and as a value for each part. Each must take as much
+/// memory as the first one.
+fn measure(
+    name: &HeaderName,
+    families: &[Family],
+    limit: &AllocationLimit,
+    read: fn(&HeaderMap) -> bool,
+) {
     for (start, part, end) in families {
         for size in [MOST / 16, MOST / 4, MOST] {
             let parts = (size - start.len() - end.len()) / part.len();
             let one = [*start, &part.repeat(parts), end].concat();
             // More fields do not fit into a head, because HTTP/2 counts 32 bytes more for each.
             let parts = parts.min(600);
-            let many = [*start].into_iter().chain((0..parts).map(|_| *part)).chain([*end]);
+            let many = [*start]
+                .into_iter()
+                .chain((0..parts).map(|_| *part))
+                .chain([*end]);
             for values in [vec![&*one], many.collect()] {
                 let values = values
                     .into_iter()
@@ -114,7 +124,10 @@ fn cost_of_range_is_constant_in_memory() {
         ("bytes=", "-", ""),
     ];
     measure(&RANGE, &families, &NONE, |headers| {
-        let field = headers.get(RANGE).map(HeaderValue::as_bytes).unwrap_or_default();
+        let field = headers
+            .get(RANGE)
+            .map(HeaderValue::as_bytes)
+            .unwrap_or_default();
         matches!(parse_range(field, 1_000_000), Ok(Some(_)))
     });
 }

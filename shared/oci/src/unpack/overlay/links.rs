@@ -22,7 +22,9 @@ pub enum LinkError {
     #[error("its target {0} leads in a circle")]
     Cycle(String),
     /// A hard link to content that an upper layer hides. That content was not read.
-    #[error("its target {0} was replaced or removed by an upper layer: rebuild the image with fewer layers")]
+    #[error(
+        "its target {0} was replaced or removed by an upper layer: rebuild the image with fewer layers"
+    )]
     Replaced(String),
 }
 
@@ -40,17 +42,26 @@ pub(crate) struct LinkResolver<'a> {
 impl<'a> LinkResolver<'a> {
     pub(crate) fn new(overlay: &'a Overlay, root: &'a Root) -> Self {
         let steps = 0;
-        Self { overlay, root, steps }
+        Self {
+            overlay,
+            root,
+            steps,
+        }
     }
 
-    /// Returns every link with the file that it leads to, in byte order of the links. `max_steps` limits the work of all links
-    /// together, because each may lead through forty others.
-    pub(crate) fn resolve(&mut self, max_steps: u64) -> Result<Vec<ResolvedLink<'a>>, LimitExceeded> {
+    /// Returns every link with the file that it leads to, in byte order of the links. `max_steps`
+    /// limits the work of all links together, because each may lead through forty others.
+    pub(crate) fn resolve(
+        &mut self,
+        max_steps: u64,
+    ) -> Result<Vec<ResolvedLink<'a>>, LimitExceeded> {
         let limit = NamedLimit::new("linkSteps", max_steps);
         let nodes = self.overlay.nodes.iter();
-        let links = nodes.filter(|(_, node)| matches!(node.kind, NodeKind::Symlink(_) | NodeKind::HardLink(_)));
+        let links = nodes
+            .filter(|(_, node)| matches!(node.kind, NodeKind::Symlink(_) | NodeKind::HardLink(_)));
         let mut links: Vec<&str> = links.map(|(path, _)| path.as_str()).collect();
-        // The order of a hash table is random, and the first broken link is the one that is reported.
+        // The order of a hash table is random, and the first broken link is the one that is
+        // reported.
         links.sort_unstable();
         let resolved = links.into_iter().map(|path| {
             let target = self.follow(path, path, 0);
@@ -61,8 +72,8 @@ impl<'a> LinkResolver<'a> {
         resolved.collect()
     }
 
-    /// Returns the file at `path`, which was reached under the name `link`. A relative symlink starts at the folder of
-    /// `link`, even if a hard link gives it a second name.
+    /// Returns the file at `path`, which was reached under the name `link`. A relative symlink
+    /// starts at the folder of `link`, even if a hard link gives it a second name.
     fn follow(&mut self, link: &str, path: &str, hops: usize) -> Result<String, LinkError> {
         self.steps += 1;
         let Some(node) = self.overlay.nodes.get(path) else {
@@ -79,14 +90,23 @@ impl<'a> LinkResolver<'a> {
         }
     }
 
-    /// Follows a hard link. It means the content of its own layer or a lower one, never a newer content.
-    fn hard(&mut self, link: &str, target: &str, depth: Depth, hops: usize) -> Result<String, LinkError> {
+    /// Follows a hard link. It means the content of its own layer or a lower one, never a newer
+    /// content.
+    fn hard(
+        &mut self,
+        link: &str,
+        target: &str,
+        depth: Depth,
+        hops: usize,
+    ) -> Result<String, LinkError> {
         let outside = || LinkError::Outside(shown(target.as_bytes()));
         let path = clean_path(target).and_then(|parts| self.root.relative(&parts));
         let path = path.ok_or_else(outside)?;
         match self.overlay.nodes.get(&path) {
             Some(node) if node.depth >= depth => self.follow(link, &path, hops),
-            None if !self.overlay.gone.contains_key(&path) && self.overlay.is_visible(Depth::MAX, &path) => {
+            None if !self.overlay.gone.contains_key(&path)
+                && self.overlay.is_visible(Depth::MAX, &path) =>
+            {
                 Err(LinkError::Broken(shown(target.as_bytes())))
             }
             Some(_) | None => Err(LinkError::Replaced(shown(target.as_bytes()))),
@@ -95,7 +115,13 @@ impl<'a> LinkResolver<'a> {
 
     fn symbolic(&mut self, link: &str, target: &str, mut hops: usize) -> Result<String, LinkError> {
         let folder = parent(link).split('/').filter(|part| !part.is_empty());
-        let mut here: Vec<&str> = self.root.parts.iter().map(String::as_str).chain(folder).collect();
+        let mut here: Vec<&str> = self
+            .root
+            .parts
+            .iter()
+            .map(String::as_str)
+            .chain(folder)
+            .collect();
         // Parts of targets that are still to be walked, the next one last.
         let mut ahead = Vec::new();
         turn(target, &mut here, &mut ahead);

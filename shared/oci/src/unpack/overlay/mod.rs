@@ -1,4 +1,5 @@
-//! The visible paths of an image whose layers arrive from the top down. Sees names only, never bytes.
+//! The visible paths of an image whose layers arrive from the top down. Sees names only, never
+//! bytes.
 
 mod links;
 mod root;
@@ -17,16 +18,16 @@ pub type Depth = usize;
 
 /// The paths claimed so far.
 ///
-/// A layer hides paths of lower layers only, never its own. So each path is stored with the depth that it came from and
-/// compared with the depth of the layer that asks.
+/// A layer hides paths of lower layers only, never its own. So each path is stored with the depth
+/// that it came from and compared with the depth of the layer that asks.
 #[derive(Default)]
 pub(crate) struct Overlay {
     nodes: HashMap<String, Node>,
     dirs: HashMap<String, Depth>,
     gone: HashMap<String, Depth>,
     opaque: HashMap<String, Depth>,
-    /// Folders in which a layer has a whiteout. As in overlayfs they are folders of that layer, so a file of the same name
-    /// in a lower layer is hidden.
+    /// Folders in which a layer has a whiteout. As in overlayfs they are folders of that layer, so
+    /// a file of the same name in a lower layer is hidden.
     cleared: HashMap<String, Depth>,
     /// Depth below which nothing is visible.
     floor: Option<Depth>,
@@ -75,7 +76,8 @@ impl Overlay {
         self.floor.get_or_insert(depth);
     }
 
-    /// Records that the FBC root is a directory in the layer, with an entry of its own or implied by another.
+    /// Records that the FBC root is a directory in the layer, with an entry of its own or implied
+    /// by another.
     pub(crate) fn claim_root(&mut self, depth: Depth) -> Result<(), Contradiction> {
         if self.is_closed_above(depth) {
             return Ok(());
@@ -118,13 +120,21 @@ impl Overlay {
 
     fn clear(&mut self, depth: Depth, folder: &str) {
         // All folders down to the whiteout: overlayfs needs each of them to hold it.
-        for dir in ancestors(folder).chain([folder]).filter(|dir| !dir.is_empty()) {
+        for dir in ancestors(folder)
+            .chain([folder])
+            .filter(|dir| !dir.is_empty())
+        {
             self.held += note(&mut self.cleared, dir.to_owned(), depth);
         }
     }
 
     /// Records an entry. Returns true if it is visible.
-    pub(crate) fn claim(&mut self, depth: Depth, path: &str, kind: NodeKind) -> Result<bool, Contradiction> {
+    pub(crate) fn claim(
+        &mut self,
+        depth: Depth,
+        path: &str,
+        kind: NodeKind,
+    ) -> Result<bool, Contradiction> {
         let is_dir = kind == NodeKind::Dir;
         // An upper layer has a directory here, which hides all but directories.
         let is_covered = is_above(&self.dirs, path, depth) || is_above(&self.cleared, path, depth);

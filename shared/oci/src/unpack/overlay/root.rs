@@ -2,22 +2,25 @@
 
 use crate::clean_path;
 
-/// Start of the name of a whiteout, which hides the rest of the name (OCI image specification, "Whiteouts").
+/// Start of the name of a whiteout, which hides the rest of the name (OCI image specification,
+/// "Whiteouts").
 const WHITEOUT: &str = ".wh.";
 /// Rest of the name of a whiteout that hides all of its folder.
 const OPAQUE: &str = ".wh..opq";
 
-/// Maximum number of components of a path below the FBC root. Each of them costs look-ups of the path up to there, so a deep
-/// path costs the square of its length. Catalogs have two to four.
+/// Maximum number of components of a path below the FBC root. Each of them costs look-ups of the
+/// path up to there, so a deep path costs the square of its length. Catalogs have two to four.
 pub(crate) const MAX_DEPTH: usize = 64;
 
-/// The folder of the image that holds the catalog, as components from the image's root. Empty for the whole image.
+/// The folder of the image that holds the catalog, as components from the image's root. Empty for
+/// the whole image.
 #[derive(Debug, Clone)]
 pub struct Root {
     pub(crate) parts: Vec<String>,
     /// Folders that hold the content, as components from this one. Entries beside them are skipped.
     folders: Vec<Vec<String>>,
-    /// True for an archive that is not a layer: names that start with `.wh.` are files as all others.
+    /// True for an archive that is not a layer: names that start with `.wh.` are files as all
+    /// others.
     pub(crate) is_plain: bool,
 }
 
@@ -41,21 +44,34 @@ impl Touch {
     /// Returns true for a path of more than [`MAX_DEPTH`] components.
     pub(crate) fn is_deep(&self) -> bool {
         match self {
-            Self::Whiteout(path) | Self::Opaque(path) | Self::Entry(path) => path.matches('/').count() >= MAX_DEPTH,
+            Self::Whiteout(path) | Self::Opaque(path) | Self::Entry(path) => {
+                path.matches('/').count() >= MAX_DEPTH
+            }
             Self::Closes | Self::Blocks | Self::Root | Self::Malformed(_) => false,
         }
     }
 }
 
 impl Root {
-    /// Creates the root of the folders of an image that are read, which have cleaned components: the folder around all of them.
+    /// Creates the root of the folders of an image that are read, which have cleaned components:
+    /// the folder around all of them.
     pub fn around(folders: &[Vec<String>]) -> Self {
         let first = folders.first().map(Vec::as_slice).unwrap_or_default();
-        let is_common = |depth: &usize| folders.iter().all(|folder| folder.starts_with(&first[..*depth]));
-        let depth = (0..=first.len()).take_while(is_common).last().unwrap_or_default();
+        let is_common = |depth: &usize| {
+            folders
+                .iter()
+                .all(|folder| folder.starts_with(&first[..*depth]))
+        };
+        let depth = (0..=first.len())
+            .take_while(is_common)
+            .last()
+            .unwrap_or_default();
         Self {
             parts: first[..depth].to_vec(),
-            folders: folders.iter().map(|folder| folder[depth..].to_vec()).collect(),
+            folders: folders
+                .iter()
+                .map(|folder| folder[depth..].to_vec())
+                .collect(),
             is_plain: false,
         }
     }
@@ -78,7 +94,8 @@ impl Root {
         self.folders.iter().map(|folder| folder.join("/")).collect()
     }
 
-    /// Classifies the entry `name`, a path as a tar archive spells it. Returns `None` for one that is elsewhere.
+    /// Classifies the entry `name`, a path as a tar archive spells it. Returns `None` for one that
+    /// is elsewhere.
     pub(crate) fn touch(&self, name: &str, is_dir: bool) -> Option<Touch> {
         // containerd and catalogd also skip paths that climb out of the image.
         let mut parts = clean_path(name)?;
@@ -122,19 +139,25 @@ impl Root {
         }
     }
 
-    /// Returns `parts` relative to the root if it is the root or below it, and not beside the folders that are read.
+    /// Returns `parts` relative to the root if it is the root or below it, and not beside the
+    /// folders that are read.
     pub(crate) fn relative<S: AsRef<str>>(&self, parts: &[S]) -> Option<String> {
         let (head, rest) = parts.split_at_checked(self.parts.len())?;
         let is_same = |(a, b): (&S, &String)| a.as_ref() == b;
-        // Also the folders above a folder that is read: they may become something else, and hide it.
-        let is_read = self.folders.iter().any(|folder| rest.iter().zip(folder).all(is_same));
+        // Also the folders above a folder that is read: they may become something else, and hide
+        // it.
+        let is_read = self
+            .folders
+            .iter()
+            .any(|folder| rest.iter().zip(folder).all(is_same));
         let is_inside = is_read && head.iter().zip(&self.parts).all(is_same);
         is_inside.then(|| rest.iter().map(AsRef::as_ref).collect::<Vec<_>>().join("/"))
     }
 
     /// Returns true if `parts` is a folder above the root.
     pub(crate) fn is_above<S: AsRef<str>>(&self, parts: &[S]) -> bool {
-        parts.len() < self.parts.len() && parts.iter().zip(&self.parts).all(|(a, b)| a.as_ref() == b)
+        parts.len() < self.parts.len()
+            && parts.iter().zip(&self.parts).all(|(a, b)| a.as_ref() == b)
     }
 }
 
@@ -154,7 +177,8 @@ mod tests {
         root.touch(name, is_dir)
     }
 
-    /// Root, path of an entry, and its effect. A root with `plain` before it is that of an archive without whiteouts.
+    /// Root, path of an entry, and its effect. A root with `plain` before it is that of an archive
+    /// without whiteouts.
     const TOUCHES: &str = r#"
 configs configs/a/b.yaml => Some(Entry("a/b.yaml"))
 configs ./configs//a => Some(Entry("a"))
@@ -205,7 +229,8 @@ plain:configs configs/../../evil => None
     #[test]
     fn path_of_most_components_is_not_deep() {
         let path = |folders: usize| format!("configs/{}f", "a/".repeat(folders));
-        let is_deep = |root, path: &str| touch(root, path, false).is_some_and(|touch| touch.is_deep());
+        let is_deep =
+            |root, path: &str| touch(root, path, false).is_some_and(|touch| touch.is_deep());
         assert!(!is_deep("configs", &path(MAX_DEPTH - 1)));
         assert!(is_deep("configs", &path(MAX_DEPTH)));
         assert!(!is_deep("other", &path(MAX_DEPTH)));

@@ -1,8 +1,9 @@
 use super::*;
 
-/// Reads layers from the top down, with `|` between. `d/` is a directory, `-x` a whiteout, `!d` an opaque directory, `a>b` a symlink, `a=b` a hard
-/// link with a target from the image's root. `.` is the root as a directory, `~` closes it, and `^` stands in its place.
-/// Returns the files that the sink gets too, with their layers.
+/// Reads layers from the top down, with `|` between. `d/` is a directory, `-x` a whiteout, `!d` an
+/// opaque directory, `a>b` a symlink, `a=b` a hard link with a target from the image's root. `.` is
+/// the root as a directory, `~` closes it, and `^` stands in its place. Returns the files that the
+/// sink gets too, with their layers.
 fn stack(layers: &str) -> Result<(Overlay, Vec<String>), Contradiction> {
     let mut overlay = Overlay::default();
     let mut fed = Vec::new();
@@ -16,7 +17,11 @@ fn stack(layers: &str) -> Result<(Overlay, Vec<String>), Contradiction> {
     Ok((overlay, fed))
 }
 
-fn claim(overlay: &mut Overlay, depth: Depth, entry: &str) -> Result<Option<String>, Contradiction> {
+fn claim(
+    overlay: &mut Overlay,
+    depth: Depth,
+    entry: &str,
+) -> Result<Option<String>, Contradiction> {
     let (path, kind) = if entry == "." {
         return overlay.claim_root(depth).map(|()| None);
     } else if entry == "^" {
@@ -42,7 +47,8 @@ fn claim(overlay: &mut Overlay, depth: Depth, entry: &str) -> Result<Option<Stri
     Ok(overlay.claim(depth, path, kind)?.then(|| path.to_owned()))
 }
 
-/// Rows: a name of the case, the layers from the top down with `|` between, and the files that the sink gets.
+/// Rows: a name of the case, the layers from the top down with `|` between, and the files that the
+/// sink gets.
 const LAYERS: &str = "\
 a file replaces a file / a | a b => a@0 b@1
 folders merge / d/a | d/b => d/a@0 d/b@1
@@ -82,7 +88,10 @@ fn upper_layer_hides_lower_layer_and_contradiction_is_refused() {
     for row in LAYERS.lines() {
         let (layers, expected) = row.split_once(" =>").unwrap();
         let (_, layers) = layers.split_once(" / ").unwrap();
-        let fed = stack(layers).map_or_else(|Contradiction| "refused".to_owned(), |(_, fed)| fed.join(" "));
+        let fed = stack(layers).map_or_else(
+            |Contradiction| "refused".to_owned(),
+            |(_, fed)| fed.join(" "),
+        );
         assert_eq!(fed, expected.trim(), "{row}");
     }
 }
@@ -91,11 +100,16 @@ fn upper_layer_hides_lower_layer_and_contradiction_is_refused() {
 fn root_state_comes_from_top_layer() {
     for (layers, inside) in [(". | ^", Some(0)), ("a | ^", Some(0)), ("^ | a", None)] {
         let (overlay, _) = stack(layers).unwrap();
-        assert_eq!((overlay.inside, overlay.is_closed_below(1)), (inside, true), "{layers}");
+        assert_eq!(
+            (overlay.inside, overlay.is_closed_below(1)),
+            (inside, true),
+            "{layers}"
+        );
     }
 }
 
-/// Layers of a catalog at `data/fbc`, from the top down with `|` between, one of their links, and the file that it leads to.
+/// Layers of a catalog at `data/fbc`, from the top down with `|` between, one of their links, and
+/// the file that it leads to.
 const LINKS: &str = r#"
 d/f g | l>g => l Ok("g")
 d/f g | l>./d//f => l Ok("d/f")
@@ -130,7 +144,9 @@ fn link_is_followed_inside_catalog() {
         let (layers, expected) = row.split_once(" => ").unwrap();
         let (link, expected) = expected.split_once(' ').unwrap();
         let (overlay, _) = stack(layers).unwrap();
-        let links = LinkResolver::new(&overlay, &root).resolve(u64::MAX).unwrap();
+        let links = LinkResolver::new(&overlay, &root)
+            .resolve(u64::MAX)
+            .unwrap();
         let (_, target) = links.into_iter().find(|(path, _)| *path == link).unwrap();
         assert_eq!(format!("{target:?}"), expected, "{row}");
     }

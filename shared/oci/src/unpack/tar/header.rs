@@ -5,7 +5,8 @@ use std::ops::Range;
 /// Size of a block, the unit of tar archives.
 pub(super) const BLOCK_BYTES: usize = 512;
 
-/// The error for a size below zero. Go ignores such a size where no content follows, and other readers do not.
+/// The error for a size below zero. Go ignores such a size where no content follows, and other
+/// readers do not.
 pub(super) const NEGATIVE: &str = "a size is negative";
 
 /// `magic` of POSIX, which has a prefix for long paths. GNU has other fields there.
@@ -41,9 +42,14 @@ impl Header {
         header.check_numbers().map(|()| header)
     }
 
-    /// Refuses an archive for numbers that are not used here, because Go does: no cluster could read the image.
+    /// Refuses an archive for numbers that are not used here, because Go does: no cluster could
+    /// read the image.
     fn check_numbers(&self) -> Result<(), &'static str> {
-        let check = |fields: &[Range<usize>]| fields.iter().try_for_each(|at| number(&self.0[at.clone()]).map(drop));
+        let check = |fields: &[Range<usize>]| {
+            fields
+                .iter()
+                .try_for_each(|at| number(&self.0[at.clone()]).map(drop))
+        };
         check(&NUMBERS)?;
         if self.is_posix() || self.is_gnu() {
             check(&DEVICE)?;
@@ -51,7 +57,8 @@ impl Header {
         if self.is_star() {
             check(&STAR_TIMES)?;
         }
-        // Go before 1.8 wrote a prefix there and reads it, later versions only if it is ASCII. So a file would have two names.
+        // Go before 1.8 wrote a prefix there and reads it, later versions only if it is ASCII. So a
+        // file would have two names.
         let is_set = |at: &Range<usize>| self.is_gnu() && self.0[at.start] != 0;
         let set: Vec<_> = GNU_TIMES.into_iter().filter(is_set).collect();
         check(&set).map_err(|_| "the times of a GNU header are malformed")
@@ -84,7 +91,8 @@ impl Header {
 
     pub(super) fn path(&self) -> Vec<u8> {
         let name = text(&self.0[..100]);
-        // GNU keeps times where POSIX has the prefix. Reading them as a path would let a time choose the folder.
+        // GNU keeps times where POSIX has the prefix. Reading them as a path would let a time
+        // choose the folder.
         let prefix = match (self.is_posix(), self.is_star()) {
             (false, _) => &[],
             (true, true) => text(&self.0[345..476]),
@@ -119,7 +127,8 @@ pub(super) fn text(field: &[u8]) -> &[u8] {
 
 /// Reads octal digits or GNU's binary form.
 ///
-/// Accepts exactly what Go's `archive/tar` accepts; otherwise an archive could hold other files here than in a cluster.
+/// Accepts exactly what Go's `archive/tar` accepts; otherwise an archive could hold other files
+/// here than in a cluster.
 fn number(field: &[u8]) -> Result<i64, &'static str> {
     if field[0] & 0x80 == 0 {
         octal(field)
@@ -146,9 +155,12 @@ fn without_padding(mut field: &[u8]) -> &[u8] {
     field
 }
 
-/// Reads a big-endian number in two's complement. The highest bit only marks the form, the next one is the sign.
+/// Reads a big-endian number in two's complement. The highest bit only marks the form, the next one
+/// is the sign.
 fn binary(field: &[u8]) -> Option<i64> {
-    let value = field.iter().fold(0i128, |sum, byte| (sum << 8) | i128::from(*byte));
+    let value = field
+        .iter()
+        .fold(0i128, |sum, byte| (sum << 8) | i128::from(*byte));
     let above_sign = i128::BITS - (u8::BITS * u32::try_from(field.len()).ok()? - 1);
     i64::try_from((value << above_sign) >> above_sign).ok()
 }

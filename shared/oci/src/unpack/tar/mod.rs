@@ -1,9 +1,10 @@
 //! Tar archives, entry by entry, as Go's `archive/tar` reads them.
 //!
-//! The `tar` crate is not used because readers disagree about hostile archives: on the winner of two PAX records, on the
-//! end of a record with a line feed, on the content of a link. Container engines and catalogd are written in Go, so an
-//! image must mean the same here as there. Archives that Go readers do not agree on are refused. Formats: POSIX.1-2017
-//! `pax` and `ustar`, and the long names of GNU tar.
+//! The `tar` crate is not used because readers disagree about hostile archives: on the winner of
+//! two PAX records, on the end of a record with a line feed, on the content of a link. Container
+//! engines and catalogd are written in Go, so an image must mean the same here as there. Archives
+//! that Go readers do not agree on are refused. Formats: POSIX.1-2017 `pax` and `ustar`, and the
+//! long names of GNU tar.
 
 mod header;
 mod pax;
@@ -35,7 +36,8 @@ pub(crate) struct TarEntry {
     pub(crate) target: Vec<u8>,
     pub(crate) kind: EntryType,
     pub(crate) size: u64,
-    /// Real name of a sparse file, which is stored as a map and the data between its holes. Empty if the entry has that name.
+    /// Real name of a sparse file, which is stored as a map and the data between its holes. Empty
+    /// if the entry has that name.
     pub(crate) sparse: Option<Vec<u8>>,
 }
 
@@ -68,7 +70,8 @@ impl<R: Read> TarReader<R> {
         }
     }
 
-    /// Skips the rest of the last entry and returns the next one. Not to be called again after the last one.
+    /// Skips the rest of the last entry and returns the next one. Not to be called again after the
+    /// last one.
     pub(crate) fn next(&mut self) -> Result<Option<TarEntry>, TarError> {
         let mut extras = EntryExtras::default();
         self.held = 0;
@@ -82,7 +85,9 @@ impl<R: Read> TarReader<R> {
             extras.add(&header, &text).map_err(TarError::Malformed)?;
         }
         if !extras.is_empty() {
-            return Err(TarError::Malformed("an entry is described and does not come"));
+            return Err(TarError::Malformed(
+                "an entry is described and does not come",
+            ));
         }
         Ok(None)
     }
@@ -111,8 +116,8 @@ impl<R: Read> TarReader<R> {
             | EntryType::Block
             | EntryType::Directory
             | EntryType::Fifo => 0,
-            // A PAX size overrides the header, which cannot hold more than 8 GiB. Readers that ignored it took content
-            // for headers.
+            // A PAX size overrides the header, which cannot hold more than 8 GiB. Readers that
+            // ignored it took content for headers.
             _ => pax.size.unwrap_or(declared),
         };
         let mut sparse = pax.sparse;
@@ -125,7 +130,9 @@ impl<R: Read> TarReader<R> {
             path,
             // Other entries have no target, whatever a long name or a PAX record says.
             target: match kind {
-                EntryType::Link | EntryType::Symlink => pax.target.unwrap_or_else(|| header.target()),
+                EntryType::Link | EntryType::Symlink => {
+                    pax.target.unwrap_or_else(|| header.target())
+                }
                 _ => Vec::new(),
             },
             kind,
@@ -161,7 +168,8 @@ impl<R: Read> TarReader<R> {
 
     /// Skips the extra blocks of an old GNU sparse map.
     fn skip_sparse_map(&mut self, header: &Header) -> Result<(), TarError> {
-        // Star has the same type with other fields, so the map would be looked for in the wrong place.
+        // Star has the same type with other fields, so the map would be looked for in the wrong
+        // place.
         if !header.is_gnu() {
             return Err(TarError::Malformed("a sparse file has no header of GNU"));
         }
@@ -183,7 +191,8 @@ impl<R: Read> TarReader<R> {
         Ok(())
     }
 
-    /// Returns the next header, or `None` at the end. Some tools leave out the blocks that mark the end.
+    /// Returns the next header, or `None` at the end. Some tools leave out the blocks that mark the
+    /// end.
     fn header(&mut self) -> Result<Option<Header>, TarError> {
         self.skip()?;
         let Some(block) = self.block()? else {

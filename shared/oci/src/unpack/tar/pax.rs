@@ -28,7 +28,8 @@ impl EntryExtras {
         self.pax.is_none() && self.long_path.is_none() && self.long_target.is_none()
     }
 
-    /// Returns the fields that replace those of the header. A field without a value replaces nothing.
+    /// Returns the fields that replace those of the header. A field without a value replaces
+    /// nothing.
     pub(super) fn into_fields(self) -> Result<PaxHeader, &'static str> {
         let mut pax = self.pax.unwrap_or_default();
         if let Some(fault) = pax.fault {
@@ -41,7 +42,8 @@ impl EntryExtras {
         Ok(pax)
     }
 
-    /// Adds the content of an extended header. Two of a kind are refused, because readers differ in which they use.
+    /// Adds the content of an extended header. Two of a kind are refused, because readers differ in
+    /// which they use.
     pub(super) fn add(&mut self, header: &Header, content: &[u8]) -> Result<(), &'static str> {
         let is_new = match header.kind() {
             b'g' => {
@@ -71,7 +73,8 @@ impl PaxHeader {
         for record in Records(content) {
             let (key, value) = record?;
             match key {
-                b"path" | b"linkpath" | b"size" | b"uid" | b"gid" | b"mtime" | b"atime" | b"ctime" => {
+                b"path" | b"linkpath" | b"size" | b"uid" | b"gid" | b"mtime" | b"atime"
+                | b"ctime" => {
                     last.insert(key, value);
                 }
                 b"GNU.sparse.name" => header.sparse = Some(value.to_owned()),
@@ -81,7 +84,11 @@ impl PaxHeader {
                 _ => {}
             }
         }
-        let value = |key: &str| last.get(key.as_bytes()).copied().filter(|value| !value.is_empty());
+        let value = |key: &str| {
+            last.get(key.as_bytes())
+                .copied()
+                .filter(|value| !value.is_empty())
+        };
         let mut owners = ["uid", "gid"].into_iter().filter_map(value);
         let mut times = ["mtime", "atime", "ctime"].into_iter().filter_map(value);
         // As Go: no cluster could read an image with other owners or times.
@@ -98,9 +105,12 @@ impl PaxHeader {
     }
 }
 
-/// Checks a global header. Go ignores its names and sizes and other tools apply them, so those are refused.
+/// Checks a global header. Go ignores its names and sizes and other tools apply them, so those are
+/// refused.
 fn global(content: &[u8]) -> Result<(), &'static str> {
-    let matters = |key: &[u8]| matches!(key, b"path" | b"linkpath" | b"size") || key.starts_with(b"GNU.sparse.");
+    let matters = |key: &[u8]| {
+        matches!(key, b"path" | b"linkpath" | b"size") || key.starts_with(b"GNU.sparse.")
+    };
     for record in Records(content) {
         if matters(record?.0) {
             return Err("a global header renames or resizes all entries");
@@ -121,15 +131,19 @@ fn integer(value: &[u8]) -> Option<i64> {
 /// Returns true for seconds since 1970 with an optional fraction.
 fn is_time(value: &[u8]) -> bool {
     let mut parts = value.splitn(2, |byte| *byte == b'.');
-    let (seconds, fraction) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let (seconds, fraction) = (
+        parts.next().unwrap_or_default(),
+        parts.next().unwrap_or_default(),
+    );
     integer(seconds).is_some() && fraction.iter().all(u8::is_ascii_digit)
 }
 
 /// Key and value of a PAX record.
 type PaxRecord<'a> = (&'a [u8], &'a [u8]);
 
-/// Splits records of the form `LENGTH KEY=VALUE\n`. The length counts the whole record, so a value may hold line feeds.
-/// An iterator, because a list of the shortest records would take six times their bytes.
+/// Splits records of the form `LENGTH KEY=VALUE\n`. The length counts the whole record, so a value
+/// may hold line feeds. An iterator, because a list of the shortest records would take six times
+/// their bytes.
 struct Records<'a>(&'a [u8]);
 
 impl<'a> Iterator for Records<'a> {
@@ -141,14 +155,19 @@ impl<'a> Iterator for Records<'a> {
         }
         let found = record(self.0);
         self.0 = found.map_or(&[], |(_, rest)| rest);
-        Some(found.map(|(record, _)| record).ok_or("a PAX record is malformed"))
+        Some(
+            found
+                .map(|(record, _)| record)
+                .ok_or("a PAX record is malformed"),
+        )
     }
 }
 
 fn record(content: &[u8]) -> Option<(PaxRecord<'_>, &[u8])> {
     let space = content.iter().position(|byte| *byte == b' ')?;
     let length: usize = std::str::from_utf8(&content[..space]).ok()?.parse().ok()?;
-    // By the length and not by the line feed: a value with a line feed would else start a record of its choice.
+    // By the length and not by the line feed: a value with a line feed would else start a record of
+    // its choice.
     let (whole, rest) = content.split_at_checked(length)?;
     let line = whole.get(space + 1..)?.strip_suffix(b"\n")?;
     let equals = line.iter().position(|byte| *byte == b'=')?;

@@ -38,8 +38,13 @@ fn list(archive: &[u8]) -> Vec<String> {
 
 #[test]
 fn unread_content_is_skipped() {
-    let file =
-        |name: &str, size: usize| [header(b'0', name, size, |_| {}), vec![b'x'; size.next_multiple_of(512)]].concat();
+    let file = |name: &str, size: usize| {
+        [
+            header(b'0', name, size, |_| {}),
+            vec![b'x'; size.next_multiple_of(512)],
+        ]
+        .concat()
+    };
     let archive = [file("a", 0), file("b", 1), file("c", 512), file("d", 513)].concat();
     assert_eq!(list(&archive), ["a:0", "b:1", "c:512", "d:513"]);
     // The last block need not be padded.

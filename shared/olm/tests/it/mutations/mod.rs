@@ -1,4 +1,5 @@
-//! Small catalogs that break one rule each, and valid ones that nearly do. `table.txt` describes them.
+//! Small catalogs that break one rule each, and valid ones that nearly do. `table.txt` describes
+//! them.
 
 use serde_json::{Value, json};
 
@@ -23,7 +24,8 @@ pub(crate) fn all() -> impl Iterator<Item = Mutation> {
 /// A package with one channel of three bundles, each of which replaces the one before.
 #[derive(Clone)]
 pub(crate) struct Catalog {
-    /// The package, the channel, and the bundles from the oldest on; `Null` for one that was dropped.
+    /// The package, the channel, and the bundles from the oldest on; `Null` for one that was
+    /// dropped.
     documents: [Value; 5],
     more: String,
 }
@@ -56,9 +58,15 @@ impl Catalog {
 
     /// Returns a catalog of the last three bundles in the lines of a Package.
     pub(crate) fn of_lines(lines: &str) -> Option<Self> {
-        let documents = lines.lines().map(|line| serde_json::from_str::<Value>(line).ok());
+        let documents = lines
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).ok());
         let documents: Vec<Value> = documents.collect::<Option<_>>()?;
-        let of = |schema: &'static str| documents.iter().filter(move |document| document["schema"] == schema);
+        let of = |schema: &'static str| {
+            documents
+                .iter()
+                .filter(move |document| document["schema"] == schema)
+        };
         let bundles: Vec<&Value> = of("olm.bundle").collect();
         let bundles = bundles.last_chunk::<3>()?;
         Some(Self::linear(
@@ -114,8 +122,15 @@ impl Catalog {
         match (what, what.split_once(" = ")) {
             ("twice", _) => self.more += &format!("{document}\n"),
             ("drop", _) => *document = Value::Null,
-            (_, Some((path, value))) => set(document, path, serde_json::from_str(value).expect("a value is JSON")),
-            _ => remove(document, what.strip_suffix(" remove").expect("an edit is known")),
+            (_, Some((path, value))) => set(
+                document,
+                path,
+                serde_json::from_str(value).expect("a value is JSON"),
+            ),
+            _ => remove(
+                document,
+                what.strip_suffix(" remove").expect("an edit is known"),
+            ),
         }
     }
 

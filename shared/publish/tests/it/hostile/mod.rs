@@ -45,11 +45,20 @@ async fn check((trick, attack, want): Row, is_read: bool, images: Sources) {
         assert_eq!(served(&site).await, want, "{trick}");
     } else {
         let report = site.poll().await;
-        let error = report.error.as_ref().unwrap_or_else(|| panic!("{trick} was published"));
+        let error = report
+            .error
+            .as_ref()
+            .unwrap_or_else(|| panic!("{trick} was published"));
         let text = report.error_text().unwrap();
         assert_eq!(error_name(error), want, "{trick}: {text}\n{error:?}");
-        assert!(!text.contains(char::is_control) && text.len() < 5000, "{trick}: {text}");
-        assert!(report.content_hash.is_some(), "{trick}: the old state is not reported");
+        assert!(
+            !text.contains(char::is_control) && text.len() < 5000,
+            "{trick}: {text}"
+        );
+        assert!(
+            report.content_hash.is_some(),
+            "{trick}: the old state is not reported"
+        );
         assert_eq!(objects(&site), before, "{trick}: something was written");
     }
     site.is_sound(trick).await;
@@ -65,7 +74,11 @@ fn objects(site: &Site<Registry>) -> BTreeMap<Key, Bytes> {
 /// Returns the packages that are published, in order.
 async fn served(site: &Site<Registry>) -> String {
     let snapshot = site.snapshot().await;
-    let names: Vec<_> = snapshot.packages.iter().map(|shard| shard.name.as_str()).collect();
+    let names: Vec<_> = snapshot
+        .packages
+        .iter()
+        .map(|shard| shard.name.as_str())
+        .collect();
     names.join(" ")
 }
 

@@ -1,5 +1,6 @@
-//! One image for each kind of error that its parser has no test of, or whose text could harm the log, and for oddities that are read and
-//! that no parser tests. All others have tests in `oci` and `source`, those of images, and in `fbc` and `render`, those of FBC.
+//! One image for each kind of error that its parser has no test of, or whose text could harm the
+//! log, and for oddities that are read and that no parser tests. All others have tests in `oci` and
+//! `source`, those of images, and in `fbc` and `render`, those of FBC.
 
 use serde_json::{Value, json};
 use tar::EntryType;
@@ -42,11 +43,23 @@ fn layers() -> Vec<(&'static str, Layer, &'static str)> {
         ("a name for the logs", log_line, "layer unprintable"),
         ("a name that is not UTF-8", not_text, "layer not utf8"),
         ("folders inside each other", folders, "layer deep"),
-        ("a whiteout of nothing", with("configs/.wh."), "layer whiteout"),
-        ("a device", entry(EntryType::Char, b"configs/zero"), "layer kind"),
+        (
+            "a whiteout of nothing",
+            with("configs/.wh."),
+            "layer whiteout",
+        ),
+        (
+            "a device",
+            entry(EntryType::Char, b"configs/zero"),
+            "layer kind",
+        ),
         ("a sparse file", sparse, "layer sparse"),
         ("symlink to nothing", symlink("\n\u{1b}[2J"), "link broken"),
-        ("no FBC", content("a: !!int \"\\e[2J\\n\"\n"), "render invalid"),
+        (
+            "no FBC",
+            content("a: !!int \"\\e[2J\\n\"\n"),
+            "render invalid",
+        ),
         ("an error of megabytes", content(&number), "render invalid"),
     ]
 }
@@ -62,9 +75,17 @@ fn images() -> Vec<Row> {
     let others = index(&[("linux/arm64", &child), ("\n\u{1b}[2J/x", &child)]);
     vec![
         ("not JSON", page, "image json"),
-        ("an unknown type of layer, of megabytes", long_type, "image manifest"),
+        (
+            "an unknown type of layer, of megabytes",
+            long_type,
+            "image manifest",
+        ),
         ("a digest that is a path", path, "image digest"),
-        ("no root", rooted("/\n\u{1b}[2J\0", [good()]), "image no root"),
+        (
+            "no root",
+            rooted("/\n\u{1b}[2J\0", [good()]),
+            "image no root",
+        ),
         ("no image for the platform", others, "image platform"),
     ]
 }
@@ -77,6 +98,10 @@ pub(crate) fn read() -> Vec<Row> {
     vec![
         ("garbage after the stream", image([garbage]), "good"),
         ("an empty layer", image([good(), raw(Vec::new())]), "good"),
-        ("a device that an upper layer hides", image([device, hides]), "good"),
+        (
+            "a device that an upper layer hides",
+            image([device, hides]),
+            "good",
+        ),
     ]
 }

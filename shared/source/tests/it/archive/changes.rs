@@ -18,7 +18,8 @@ async fn unchanged_archive_costs_one_304_and_changed_one_is_downloaded_once() {
     assert_ne!(first, of_part, "another folder is another catalog");
     assert_ne!(of_part, host.resolve("#a").await.unwrap());
     assert_eq!(host.server.statuses(), [200, 304, 304, 304]);
-    host.server.put(PATH, two_folders().file("c", "c").archive());
+    host.server
+        .put(PATH, two_folders().file("c", "c").archive());
     assert_ne!(host.resolve("").await.unwrap(), first);
     assert_eq!(host.files("#b").await.unwrap(), ["y.yaml=y"]);
     assert_eq!(host.server.statuses()[4..], [200, 304]);
@@ -42,12 +43,14 @@ async fn change_between_resolve_and_read_is_an_error_of_its_own() {
     let host = host(&two_folders()).await;
     let (source, other) = (host.source(""), client(host.server.host()));
     let digest = other.resolve(&source).await.unwrap();
-    host.server.put(PATH, two_folders().file("c", "c").archive());
+    host.server
+        .put(PATH, two_folders().file("c", "c").archive());
     failed(read(&host.images, &source, &digest).await, "changed");
     assert_eq!(host.files("").await.unwrap().len(), 3);
 }
 
-/// The rest of another version behind the start of the first one would be an archive that never was.
+/// The rest of another version behind the start of the first one would be an archive that never
+/// was.
 #[tokio::test]
 async fn archive_that_changes_while_it_is_sent_is_read_again_from_its_start() {
     let host = host(&two_folders().plain()).await;
@@ -69,7 +72,9 @@ async fn archive_that_changes_while_it_is_sent_is_read_again_from_its_start() {
 async fn mixed_versions_are_refused_and_their_version_is_forgotten() {
     let host = host(&two_folders()).await;
     let version = |word: &str| {
-        let lines: String = (0..2000).map(|line| format!("{word} {}\n", line * line)).collect();
+        let lines: String = (0..2000)
+            .map(|line| format!("{word} {}\n", line * line))
+            .collect();
         two_folders().file("c", lines).archive()
     };
     let (old, new) = (version("old"), version("new"));
@@ -78,7 +83,8 @@ async fn mixed_versions_are_refused_and_their_version_is_forgotten() {
     let found = verdict(&host.pull("").await);
     // The garbage can reach the sink before the checksum is compared.
     assert!(found.starts_with("archive: ") || found == "sink", "{found}");
-    // A server that has written the tag of the new version on the mixed bytes answers 304 if it is asked for a change.
+    // A server that has written the tag of the new version on the mixed bytes answers 304 if it is
+    // asked for a change.
     host.server.put_tagged(PATH, new, Some("\"1\""));
     assert_eq!(host.files("").await.unwrap().len(), 3);
 }

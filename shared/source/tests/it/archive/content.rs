@@ -7,7 +7,10 @@ use crate::kit::failed;
 
 #[tokio::test]
 async fn files_of_whole_archive_or_of_its_folder_are_read() {
-    let inside = Layer::new().dir("./").dir("cat-1.0").file("cat-1.0/a/x.yaml", "x");
+    let inside = Layer::new()
+        .dir("./")
+        .dir("cat-1.0")
+        .file("cat-1.0/a/x.yaml", "x");
     let inside = inside.file("./cat-1.0/.indexignore", "i");
     let top = || Layer::new().file("top/a/x.yaml", "x");
     let links = top().symlink("top/soft", "a/x.yaml");
@@ -29,7 +32,11 @@ async fn files_of_whole_archive_or_of_its_folder_are_read() {
         (top(), "#.", "top/a/x.yaml=x"),
         (outside, "", "a/x.yaml=x b/y.yaml=y"),
         // An archive is not a layer: nothing below it can be hidden.
-        (hidden, "", "a/.wh.x.yaml= a/x.yaml=x b/.wh..wh..opq= b/y.yaml=y"),
+        (
+            hidden,
+            "",
+            "a/.wh.x.yaml= a/x.yaml=x b/.wh..wh..opq= b/y.yaml=y",
+        ),
     ] {
         let files = host(&archive).await.files(folder).await.unwrap();
         assert_eq!(files.join(" "), want, "{folder}");
@@ -40,11 +47,15 @@ async fn files_of_whole_archive_or_of_its_folder_are_read() {
 async fn content_coding_of_archive_is_that_of_its_file_or_named() {
     let host = host(&two_folders()).await;
     // On the way, and in the header alone.
-    for bytes in [gzip(&two_folders().plain().archive()).into(), two_folders().archive()] {
+    for bytes in [
+        gzip(&two_folders().plain().archive()).into(),
+        two_folders().archive(),
+    ] {
         host.server.script(PATH, FileAnswer::Coded("gzip", bytes));
         assert_eq!(host.files("").await.unwrap(), ["a/x.yaml=x", "b/y.yaml=y"]);
     }
-    host.server.script(PATH, FileAnswer::Coded("br", vec![1; 100].into()));
+    host.server
+        .script(PATH, FileAnswer::Coded("br", vec![1; 100].into()));
     let text = failed(host.resolve("").await, "coding");
     assert!(text.contains("the content coding br"), "{text}");
 }
@@ -64,7 +75,11 @@ async fn malformed_archive_and_missing_folder_are_refused() {
         (two_folders(), "#b/y.yaml", "not folder"),
         (two_folders(), "#b/y.yaml/z", "no folder"),
         (symlink("/etc/passwd"), "", "link: broken"),
-        (two_folders().hardlink("a/l.yaml", "../etc/passwd"), "", "link: outside"),
+        (
+            two_folders().hardlink("a/l.yaml", "../etc/passwd"),
+            "",
+            "link: outside",
+        ),
         // A link out of the folder, to a file that the archive has.
         (symlink("../b/y.yaml"), "#a", "link: outside"),
         (raw(b"not an archive"), "", "archive: tar"),
@@ -72,7 +87,11 @@ async fn malformed_archive_and_missing_folder_are_refused() {
         (raw(half), "", "archive: format"),
         (raw(&wrong_checksum), "", "archive: format"),
         (raw(b"\xfd7zXZ\0"), "", "archive: compression"),
-        (two_folders().file("a/x.yaml", "again"), "", "archive: duplicate"),
+        (
+            two_folders().file("a/x.yaml", "again"),
+            "",
+            "archive: duplicate",
+        ),
         (fifo, "", "archive: kind"),
         // Only the outer compression counts.
         (raw(&gzip(b"BZh91AY")), "", "archive: tar"),

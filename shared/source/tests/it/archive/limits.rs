@@ -49,7 +49,11 @@ async fn archive_without_length_is_cut_off_at_the_limit_and_gives_its_space_back
         .with_settings(|settings| settings.limits = ImageLimits::default());
     host.server.script(PATH, FileAnswer::Chunked(bytes));
     host.resolve("").await.unwrap();
-    assert_eq!(space.taken(), 1 << 20, "what was held for an unknown length");
+    assert_eq!(
+        space.taken(),
+        1 << 20,
+        "what was held for an unknown length"
+    );
     host.pull("").await.unwrap();
     assert_eq!(space.taken(), 0);
 }

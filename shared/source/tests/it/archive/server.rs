@@ -23,17 +23,49 @@ async fn answer_that_is_no_archive_is_named_with_advice() {
     let to = |url: &str| FileAnswer::Redirect(url.to_owned());
     let (metadata, near) = ("https://169.254.169.254/latest", "http://10.0.0.1:1/c.tar");
     for (answer, want, says) in [
-        (Status(404), "not found", "404, there is no such file; check the URL"),
-        (Status(403), "forbidden", "403, anonymous users may not read it; ask"),
-        (Status(401), "unauthorized", "401, it wants credentials and none are"),
-        (Status(401), "unauthorized", "; add a user and a password for "),
+        (
+            Status(404),
+            "not found",
+            "404, there is no such file; check the URL",
+        ),
+        (
+            Status(403),
+            "forbidden",
+            "403, anonymous users may not read it; ask",
+        ),
+        (
+            Status(401),
+            "unauthorized",
+            "401, it wants credentials and none are",
+        ),
+        (
+            Status(401),
+            "unauthorized",
+            "; add a user and a password for ",
+        ),
         (Status(418), "status", "unexpected answer 418"),
         (Status(206), "status", "unexpected answer 206"),
         (Status(304), "status", "unexpected answer 304"),
-        (FileAnswer::Page("<html>".to_owned()), "web page", "web page"),
-        (to(metadata), "refused: link local", "leads to 169.254.169.254, which"),
-        (to(near), "refused: plain http", "not listed under plainHttp"),
-        (to("file:///etc/passwd"), "refused: scheme", "it is not http"),
+        (
+            FileAnswer::Page("<html>".to_owned()),
+            "web page",
+            "web page",
+        ),
+        (
+            to(metadata),
+            "refused: link local",
+            "leads to 169.254.169.254, which",
+        ),
+        (
+            to(near),
+            "refused: plain http",
+            "not listed under plainHttp",
+        ),
+        (
+            to("file:///etc/passwd"),
+            "refused: scheme",
+            "it is not http",
+        ),
     ] {
         host.server.script(PATH, answer);
         let text = failed(host.resolve("").await, want);
@@ -46,14 +78,28 @@ async fn answer_that_is_no_archive_is_named_with_advice() {
 
 #[tokio::test]
 async fn plain_http_needs_a_listed_host() {
-    let unlisted = host_but(&two_folders(), |settings| settings.http.plain_http = Vec::new()).await;
+    let unlisted = host_but(&two_folders(), |settings| {
+        settings.http.plain_http = Vec::new()
+    })
+    .await;
     let text = failed(unlisted.resolve("").await, "plain http");
-    let advice = format!("list {} under plainHttp (--plain-http)", unlisted.server.host());
+    let advice = format!(
+        "list {} under plainHttp (--plain-http)",
+        unlisted.server.host()
+    );
     assert!(text.contains(&advice), "{text}");
-    assert!(unlisted.server.requests().is_empty(), "a password could have been sent");
+    assert!(
+        unlisted.server.requests().is_empty(),
+        "a password could have been sent"
+    );
     // The list alone does not help, because the URL has the scheme.
     let host = host(&two_folders()).await;
-    let secure = host.server.url(PATH).replace("http:", "https:").parse().unwrap();
+    let secure = host
+        .server
+        .url(PATH)
+        .replace("http:", "https:")
+        .parse()
+        .unwrap();
     let text = failed(host.images.resolve(&secure).await, "not tls");
     assert!(text.contains("write http:// in its URL"), "{text}");
 }
@@ -67,15 +113,24 @@ async fn password_is_sent_and_not_repeated() {
         (two_folders(), "wrong-one", "unauthorized"),
         (twice, "hunter22", "withheld"),
     ] {
-        let text = failed(host(&archive).await.with_password(sent).pull("").await, want);
+        let text = failed(
+            host(&archive).await.with_password(sent).pull("").await,
+            want,
+        );
         assert!(!text.contains(sent), "{text}");
-        assert_eq!(text.contains("from the vault were refused"), sent == "wrong-one");
+        assert_eq!(
+            text.contains("from the vault were refused"),
+            sent == "wrong-one"
+        );
     }
 }
 
 #[tokio::test]
 async fn fields_of_header_file_replace_credentials_and_go_to_their_host_alone() {
-    let (fields, other) = (tempfile::NamedTempFile::new().unwrap(), FileServer::start().await);
+    let (fields, other) = (
+        tempfile::NamedTempFile::new().unwrap(),
+        FileServer::start().await,
+    );
     fs::write(&fields, "Authorization: Bearer hunter22\n").unwrap();
     let host = host_but(&two_folders(), |settings| {
         settings.http.plain_http.push(other.host().to_owned());
@@ -90,10 +145,18 @@ async fn fields_of_header_file_replace_credentials_and_go_to_their_host_alone() 
     let resolve = async || images.resolve(&host.source("")).await;
     resolve().await.unwrap();
     other.put("/new", two_folders().file("c", "c").archive());
-    host.server.script(PATH, FileAnswer::Redirect(other.url("/new")));
+    host.server
+        .script(PATH, FileAnswer::Redirect(other.url("/new")));
     resolve().await.unwrap();
-    let sent = host.server.requests().into_iter().map(|request| request.authorization);
-    assert!(sent.into_iter().all(|sent| sent.as_deref() == Some("Bearer hunter22")));
+    let sent = host
+        .server
+        .requests()
+        .into_iter()
+        .map(|request| request.authorization);
+    assert!(
+        sent.into_iter()
+            .all(|sent| sent.as_deref() == Some("Bearer hunter22"))
+    );
     assert_eq!(other.requests()[0].authorization, None);
     // A server can repeat the token that it was sent.
     let to = "http://hunter22.example/".to_owned();

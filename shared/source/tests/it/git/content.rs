@@ -21,8 +21,16 @@ async fn commit_is_read_as_a_whole_or_below_its_folder() {
     for (end, want, says) in [
         ("#main:c", "commit", "pathspec 'c' did not match"),
         ("#main:a/c/d", "commit", "pathspec 'a/c/d' did not match"),
-        ("#main:a/x.yaml", "not folder", "has no folder at a/x.yaml but"),
-        ("#main:a/x.yaml/y", "commit", "pathspec 'a/x.yaml/y' did not match"),
+        (
+            "#main:a/x.yaml",
+            "not folder",
+            "has no folder at a/x.yaml but",
+        ),
+        (
+            "#main:a/x.yaml/y",
+            "commit",
+            "pathspec 'a/x.yaml/y' did not match",
+        ),
     ] {
         let text = failed(host.files(end).await, want);
         assert!(text.contains(says), "{end}: {text}");

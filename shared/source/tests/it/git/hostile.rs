@@ -11,18 +11,41 @@ async fn commit_that_no_git_writes_is_refused() {
     let repo = &host.repo;
     let (file, folder) = (repo.object("blob", "x"), repo.folder(&[("y", "y")]));
     let entry = |mode, name, object| repo.commit_of_entries(&[(mode, name, object)]);
-    let (name, unprintable, unread) = ("name or not folder", "archive: unprintable", "git or commit");
-    let (twice, broken) = ([("100644", "x", &*file); 2], repo.object("tree", b"100644 x\0short"));
+    let (name, unprintable, unread) = (
+        "name or not folder",
+        "archive: unprintable",
+        "git or commit",
+    );
+    let (twice, broken) = (
+        [("100644", "x", &*file); 2],
+        repo.object("tree", b"100644 x\0short"),
+    );
     let mut rows = vec![
         ("a file as a folder", entry("40000", "x", &file), unread),
         // The content of a tree is no text.
         ("a folder as a file", entry("100644", "x", &folder), "sink"),
-        ("a folder as a link", entry("120000", "x", &folder), "link: broken"),
+        (
+            "a folder as a link",
+            entry("120000", "x", &folder),
+            "link: broken",
+        ),
         ("a commit of a file", repo.commit_of(&file), unread),
-        ("colours", entry("100644", "a\u{1b}[31m", &file), unprintable),
+        (
+            "colours",
+            entry("100644", "a\u{1b}[31m", &file),
+            unprintable,
+        ),
         ("two lines", entry("100644", "a\nb", &file), unprintable),
-        ("a name twice", repo.commit_of_entries(&twice), "archive: duplicate"),
-        ("a broken commit", repo.object("commit", "tree xyz\n"), unread),
+        (
+            "a name twice",
+            repo.commit_of_entries(&twice),
+            "archive: duplicate",
+        ),
+        (
+            "a broken commit",
+            repo.object("commit", "tree xyz\n"),
+            unread,
+        ),
         ("no tree", repo.commit_of(MISSING), unread),
         ("no file", entry("100644", "x", MISSING), unread),
         ("a broken tree", repo.commit_of(&broken), unread),

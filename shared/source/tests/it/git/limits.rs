@@ -6,10 +6,13 @@ use testkit::Random;
 use super::{GitHost, PATH};
 use crate::kit::{exceeded, limits_at};
 
-/// Reads one file of a thousand bytes in a folder, with one limit of this value. Returns the bytes received.
+/// Reads one file of a thousand bytes in a folder, with one limit of this value. Returns the bytes
+/// received.
 async fn read(name: &str, to: u64) -> Result<u64, Error> {
     let host = GitHost::with(|settings| settings.limits = limits_at(name, to)).await;
-    let lines: String = (0..100).map(|line| format!("{:09}\n", line * line * 7919)).collect();
+    let lines: String = (0..100)
+        .map(|line| format!("{:09}\n", line * line * 7919))
+        .collect();
     host.commit(&[("folder/file.yaml", &lines)]);
     host.pull("").await.map(|(_, pull)| pull.traffic.bytes)
 }
@@ -50,9 +53,13 @@ async fn pack_that_is_too_large_is_cut_off_and_gives_its_space_back() {
 async fn list_of_branches_is_limited() {
     let host = GitHost::with(|settings| settings.limits.manifest_bytes = 1000).await;
     let commit = host.commit(&[("x.yaml", "x")]);
-    let add = |name: &dyn Fn(u8) -> String| (0..20).for_each(|at| host.repo.set(&name(at), &commit));
+    let add =
+        |name: &dyn Fn(u8) -> String| (0..20).for_each(|at| host.repo.set(&name(at), &commit));
     add(&|at| format!("refs/heads/main-{at}"));
-    assert!(host.files("#main").await.is_ok(), "only what is asked for is listed");
+    assert!(
+        host.files("#main").await.is_ok(),
+        "only what is asked for is listed"
+    );
     add(&|at| format!("refs/heads/{at}/main"));
     exceeds(host.files("#main").await, "manifestBytes", 1000);
 }

@@ -27,8 +27,15 @@ async fn reference_of_each_kind_leads_to_its_commit() {
     }
     let pinned = host.source(&format!("#{one}"));
     let before = host.server.requests().len();
-    assert_eq!(Some(&host.images.resolve(&pinned).await.unwrap()), pinned.pinned());
-    assert_eq!(host.server.requests().len(), before, "a commit needs no request");
+    assert_eq!(
+        Some(&host.images.resolve(&pinned).await.unwrap()),
+        pinned.pinned()
+    );
+    assert_eq!(
+        host.server.requests().len(),
+        before,
+        "a commit needs no request"
+    );
 }
 
 #[tokio::test]
@@ -40,7 +47,11 @@ async fn moved_branch_has_another_revision_and_the_old_one_is_still_read() {
     assert_ne!(host.resolve("#main:a").await.unwrap(), first);
     host.commit(&[("x", "2")]);
     let found = read(&host.images, &source, &first).await;
-    assert_eq!(found.unwrap().0.list(), ["x=1"], "the commit that was resolved");
+    assert_eq!(
+        found.unwrap().0.list(),
+        ["x=1"],
+        "the commit that was resolved"
+    );
     assert_ne!(host.resolve("#main").await.unwrap(), first);
     // Another process knows only the revision.
     let other = Sources::new((*host.images.settings).clone()).unwrap();

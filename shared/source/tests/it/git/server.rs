@@ -24,7 +24,8 @@ async fn busy_server_is_asked_again() {
 #[tokio::test]
 async fn answer_that_is_not_gits_is_named() {
     let host = GitHost::of(FILES).await;
-    host.server.script(INFO, FileAnswer::Chunked("no git here".into()));
+    host.server
+        .script(INFO, FileAnswer::Chunked("no git here".into()));
     let text = failed(host.files("").await, "not git");
     assert!(text.contains("check the URL"), "{text}");
     host.server.script(INFO, FileAnswer::Status(404));
@@ -37,7 +38,9 @@ async fn redirect_to_the_name_with_git_at_its_end_is_followed_for_commands_too()
     let host = GitHost::of(FILES).await;
     let to = FileAnswer::Redirect(host.server.url(INFO));
     host.server.script("/owner/repo/info/refs", to);
-    let source = format!("git:{}", host.server.url("/owner/repo")).parse().unwrap();
+    let source = format!("git:{}", host.server.url("/owner/repo"))
+        .parse()
+        .unwrap();
     host.images.resolve(&source).await.unwrap();
     assert_eq!(host.server.statuses(), [302, 200, 200, 200]);
 }
@@ -46,18 +49,28 @@ async fn redirect_to_the_name_with_git_at_its_end_is_followed_for_commands_too()
 #[tokio::test]
 async fn redirect_to_another_server_is_refused_and_gets_no_credentials() {
     let other = FileServer::start().await;
-    let host = GitHost::with(|settings| settings.http.plain_http.push(other.host().to_owned())).await;
+    let host =
+        GitHost::with(|settings| settings.http.plain_http.push(other.host().to_owned())).await;
     let host = host.with_password("hunter22");
     host.repo.set(MAIN, &host.repo.commit(FILES));
     host.repo.serve(&other, PATH);
-    host.server.script(INFO, FileAnswer::Redirect(other.url(INFO)));
+    host.server
+        .script(INFO, FileAnswer::Redirect(other.url(INFO)));
     let text = failed(host.resolve("#main").await, "redirected");
-    assert!(text.contains(&format!("redirects to {}", other.host())), "{text}");
+    assert!(
+        text.contains(&format!("redirects to {}", other.host())),
+        "{text}"
+    );
     let before = other.requests();
     assert!(before.iter().all(|request| request.authorization.is_none()));
-    host.server.script(COMMANDS, FileAnswer::Redirect(other.url(COMMANDS)));
+    host.server
+        .script(COMMANDS, FileAnswer::Redirect(other.url(COMMANDS)));
     failed(host.resolve("#main").await, "git");
-    assert_eq!(other.requests().len(), before.len(), "git follows no redirect");
+    assert_eq!(
+        other.requests().len(),
+        before.len(),
+        "git follows no redirect"
+    );
     host.resolve("#main").await.unwrap();
     let mut asked = host.server.requests().into_iter();
     assert!(asked.all(|request| request.authorization.is_some()));
@@ -72,7 +85,10 @@ async fn git_ends_with_its_poll_and_shows_no_password() {
     let (source, images) = (host.source(""), host.images.clone());
     let polling = tokio::spawn(async move { images.resolve(&source).await });
     let processes = || processes_of_git(host.server.host());
-    until("git itself and its part for HTTP run", async || processes().len() >= 2).await;
+    until("git itself and its part for HTTP run", async || {
+        processes().len() >= 2
+    })
+    .await;
     for process in processes() {
         assert!(!process.contains("uthorization") && !process.contains("hunter22"));
     }
@@ -117,12 +133,14 @@ async fn error_of_repository_repeats_no_password() {
     let host = GitHost::of(FILES).await.with_password("hunter22");
     let digest = host.resolve("").await.unwrap();
     let answer = failure("hunter22 is wrong");
-    host.server.script(COMMANDS, FileAnswer::Chunked(answer.into()));
+    host.server
+        .script(COMMANDS, FileAnswer::Chunked(answer.into()));
     let found = read(&host.images, &host.source(""), &digest).await;
     kit::failed(found, "withheld");
 }
 
-/// Git reads the protocol. Its failure is told in its words, and no state is taken from what it read.
+/// Git reads the protocol. Its failure is told in its words, and no state is taken from what it
+/// read.
 #[tokio::test]
 async fn answer_that_breaks_the_protocol_is_refused() {
     let host = GitHost::of(FILES).await;
@@ -131,7 +149,8 @@ async fn answer_that_breaks_the_protocol_is_refused() {
         ("0001".to_owned(), ""),
         (failure("not\x1b today"), "remote error: not? today"),
     ] {
-        host.server.script(COMMANDS, FileAnswer::Chunked(answer.into()));
+        host.server
+            .script(COMMANDS, FileAnswer::Chunked(answer.into()));
         let text = failed(host.files("").await, "git");
         assert!(text.contains(want), "{text}");
     }

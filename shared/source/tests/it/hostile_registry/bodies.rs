@@ -32,7 +32,10 @@ fn layer() -> Vec<u8> {
 async fn layer_of_wrong_length_or_pace_is_refused() {
     let layer = layer();
     let length = layer.len();
-    let (raw, all) = (|bytes: &[u8]| Say::Bytes(bytes.to_vec()), || Say::Bytes(layer.clone()));
+    let (raw, all) = (
+        |bytes: &[u8]| Say::Bytes(bytes.to_vec()),
+        || Say::Bytes(layer.clone()),
+    );
     let (none, right) = (|| head(""), || of_length(length));
     let chunked = || head("Transfer-Encoding: chunked\r\n");
     let (one, end) = (|| raw(&chunk(&layer)), || raw(b"0\r\n\r\n"));
@@ -45,7 +48,10 @@ async fn layer_of_wrong_length_or_pace_is_refused() {
     let zeros = vec![0; 1 << 16];
     let two = head("Content-Length: 5\r\nContent-Length: 6\r\n");
     let squeezed = gzip(&layer);
-    let coded = format!("Content-Encoding: gzip\r\nContent-Length: {}\r\n", squeezed.len());
+    let coded = format!(
+        "Content-Encoding: gzip\r\nContent-Length: {}\r\n",
+        squeezed.len()
+    );
     // RFC 9112, section 7.1: a chunk begins with its size, and may have extensions.
     let huge = raw(b"fffffffffffffffff\r\n");
     let (begin, more) = (raw(b"5;x="), endless(&[b'a'; 1 << 16]));
@@ -56,29 +62,93 @@ async fn layer_of_wrong_length_or_pace_is_refused() {
         ("chunks", vec![chunked(), one(), end()], "read"),
         ("chunks of one byte", vec![chunked(), single, end()], "read"),
         ("single bytes, but fast", vec![right(), drip(1)], "read"),
-        ("a length too short", vec![of_length(length - 1), all()], "truncated"),
-        ("no length, a byte less", vec![none(), raw(&layer[1..])], "truncated"),
-        ("short chunks", vec![chunked(), short, end()], "digest or truncated"),
-        ("a length too long", vec![of_length(length + 1), all()], "size"),
-        ("beyond all layers", vec![of_length(1_u64 << 60), all()], "size"),
-        ("beyond numbers", vec![of_length("9".repeat(40)), all()], "broken"),
-        ("a length that is none", vec![of_length("many"), all()], "broken"),
+        (
+            "a length too short",
+            vec![of_length(length - 1), all()],
+            "truncated",
+        ),
+        (
+            "no length, a byte less",
+            vec![none(), raw(&layer[1..])],
+            "truncated",
+        ),
+        (
+            "short chunks",
+            vec![chunked(), short, end()],
+            "digest or truncated",
+        ),
+        (
+            "a length too long",
+            vec![of_length(length + 1), all()],
+            "size",
+        ),
+        (
+            "beyond all layers",
+            vec![of_length(1_u64 << 60), all()],
+            "size",
+        ),
+        (
+            "beyond numbers",
+            vec![of_length("9".repeat(40)), all()],
+            "broken",
+        ),
+        (
+            "a length that is none",
+            vec![of_length("many"), all()],
+            "broken",
+        ),
         ("a negative length", vec![of_length(-5), all()], "broken"),
         ("two lengths", vec![two, all()], "broken"),
-        ("no length, a byte more", vec![none(), all(), raw(b"x")], "size"),
-        ("no length, and no end", vec![none(), endless(&zeros)], "size"),
-        ("chunks without end", vec![chunked(), endless(&chunk(&zeros))], "size"),
-        ("chunks of nonsense", vec![chunked(), raw(b"zz\r\n")], "broken"),
+        (
+            "no length, a byte more",
+            vec![none(), all(), raw(b"x")],
+            "size",
+        ),
+        (
+            "no length, and no end",
+            vec![none(), endless(&zeros)],
+            "size",
+        ),
+        (
+            "chunks without end",
+            vec![chunked(), endless(&chunk(&zeros))],
+            "size",
+        ),
+        (
+            "chunks of nonsense",
+            vec![chunked(), raw(b"zz\r\n")],
+            "broken",
+        ),
         ("a chunk beyond numbers", vec![chunked(), huge], "broken"),
         ("an extension", vec![chunked(), begin, more], "broken"),
-        ("trailers without end", [trailers(), vec![flood]].concat(), "broken"),
-        ("silence in trailers", [trailers(), vec![minute()]].concat(), "timeout"),
-        ("an end in the middle", vec![right(), raw(&layer[..10])], "broken"),
+        (
+            "trailers without end",
+            [trailers(), vec![flood]].concat(),
+            "broken",
+        ),
+        (
+            "silence in trailers",
+            [trailers(), vec![minute()]].concat(),
+            "timeout",
+        ),
+        (
+            "an end in the middle",
+            vec![right(), raw(&layer[..10])],
+            "broken",
+        ),
         ("nothing at all", vec![], "broken"),
-        ("silence", vec![right(), raw(&layer[..10]), minute()], "timeout"),
+        (
+            "silence",
+            vec![right(), raw(&layer[..10]), minute()],
+            "timeout",
+        ),
         ("silence from the start", vec![minute()], "timeout"),
         ("drops", vec![right(), drip(40)], "too slow"),
-        ("compressed, as it says", vec![head(&coded), raw(&squeezed)], "coding"),
+        (
+            "compressed, as it says",
+            vec![head(&coded), raw(&squeezed)],
+            "coding",
+        ),
         ("zeros", vec![right(), raw(&vec![0; length])], "digest"),
     ];
     for row in rows {
@@ -100,14 +170,22 @@ async fn layer_that_breaks_after_its_last_byte_is_read() {
 #[tokio::test]
 async fn slow_pull_ends_at_pull_timeout_or_registry_wait() {
     let short = Duration::from_millis(700);
-    for (wait, pull, want) in [(None, short, "took too long"), (Some(short), SOON, "waited too long")] {
+    for (wait, pull, want) in [
+        (None, short, "took too long"),
+        (Some(short), SOON, "waited too long"),
+    ] {
         let drip = Say::Drip(layer(), Duration::from_millis(40));
         let says = vec![of_length(layer().len()), drip];
-        expect_of_cdn(Kind::Blob, ("a steady drip", says, want), MOST, |settings| {
-            settings.registry_wait = wait;
-            settings.pull_timeout = pull;
-            settings.http.min_throughput.bytes = 1;
-        })
+        expect_of_cdn(
+            Kind::Blob,
+            ("a steady drip", says, want),
+            MOST,
+            |settings| {
+                settings.registry_wait = wait;
+                settings.pull_timeout = pull;
+                settings.http.min_throughput.bytes = 1;
+            },
+        )
         .await;
     }
 }
@@ -119,7 +197,11 @@ async fn small_answer_is_limited_in_bytes_and_time() {
     let minute = Say::Wait(Duration::from_secs(60));
     for row in [
         ("without end", vec![head(""), page()], "limit manifestBytes"),
-        ("too long", vec![of_length(1_u64 << 60), page()], "limit manifestBytes"),
+        (
+            "too long",
+            vec![of_length(1_u64 << 60), page()],
+            "limit manifestBytes",
+        ),
         ("drops", vec![head(""), drip], "took too long"),
         ("never begins", vec![minute], "timeout"),
     ] {

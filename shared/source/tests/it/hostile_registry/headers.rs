@@ -28,22 +28,47 @@ async fn flood_of_headers_is_limited_in_bytes_and_time() {
     let minute = Say::Wait(Duration::from_secs(60));
     let rows: Vec<Row<'_>> = vec![
         ("endless headers", flood(OK, "x-a: b\r\n"), "broken"),
-        ("one endless header", flood("HTTP/1.1 200 OK\r\nx-a: ", "b"), "broken"),
+        (
+            "one endless header",
+            flood("HTTP/1.1 200 OK\r\nx-a: ", "b"),
+            "broken",
+        ),
         ("an endless name", flood(OK, "b"), "broken"),
-        ("an endless status line", flood("HTTP/1.1 200 ", "O"), "broken"),
+        (
+            "an endless status line",
+            flood("HTTP/1.1 200 ", "O"),
+            "broken",
+        ),
         ("drops", vec![bytes(OK), drip], "timeout"),
         // They end with the time for an answer.
-        ("interim answers", vec![megabytes(INTERIM, 5), minute], "timeout"),
+        (
+            "interim answers",
+            vec![megabytes(INTERIM, 5), minute],
+            "timeout",
+        ),
         ("not HTTP", vec![bytes("SSH-2.0-OpenSSH_9.9\r\n")], "broken"),
-        ("the HTTP of long ago", vec![bytes("<html>hello</html>")], "broken"),
+        (
+            "the HTTP of long ago",
+            vec![bytes("<html>hello</html>")],
+            "broken",
+        ),
         ("a header with a NUL", header("x-a: \0"), "broken"),
-        ("a header with a lone CR", header("x-a: b\rx-c: d"), "broken"),
+        (
+            "a header with a lone CR",
+            header("x-a: b\rx-c: d"),
+            "broken",
+        ),
         ("a folded header", header("x-a: b\r\n c"), "broken"),
         ("a status beyond all", vec![bytes(BEYOND)], "status"),
-        ("a switch of protocols", vec![bytes(SWITCH)], "broken or status"),
+        (
+            "a switch of protocols",
+            vec![bytes(SWITCH)],
+            "broken or status",
+        ),
     ];
     for row in rows {
-        // One attempt: `storms` has the number of attempts, and five take the time of a busy machine.
+        // One attempt: `storms` has the number of attempts, and five take the time of a busy
+        // machine.
         expect_of_cdn(Kind::Manifest, row, 8 << 20, |settings| {
             settings.http.retry.attempts = Some(1);
         })

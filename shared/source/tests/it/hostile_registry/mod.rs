@@ -1,4 +1,5 @@
-//! Hostile registries: false answers, stalls, floods, redirects and demands for foreign secrets, one row for each.
+//! Hostile registries: false answers, stalls, floods, redirects and demands for foreign secrets,
+//! one row for each.
 //!
 //! In every row, a secret that was sent to one host must reach no other host and no error.
 
@@ -18,7 +19,9 @@ use base64::engine::general_purpose::STANDARD;
 use catalog_mirror_source::{Error, MinThroughput, Proxy, Pull, Source, SourceSettings, Sources};
 use testkit::{Fault, Image, Kind, Registry, RegistryBuilder, Request, Say, Wire};
 
-use crate::kit::{Collect, chain, client_with, password, plain, pull_source, push, small, tls_client, verdict};
+use crate::kit::{
+    Collect, chain, client_with, password, plain, pull_source, push, small, tls_client, verdict,
+};
 
 pub(crate) const USER: &str = "robot";
 pub(crate) const PASSWORD: &str = "hunter2-hunter2";
@@ -26,7 +29,8 @@ pub(crate) const PASSWORD: &str = "hunter2-hunter2";
 /// Longer than any pull takes.
 const SOON: Duration = Duration::from_secs(10);
 
-/// A registry with credentials, another host without, and a client that has credentials for the first.
+/// A registry with credentials, another host without, and a client that has credentials for the
+/// first.
 pub(crate) struct Lab {
     pub(crate) registry: Registry,
     pub(crate) other: Registry,
@@ -43,13 +47,17 @@ impl Lab {
         lab
     }
 
-    pub(crate) async fn with(builder: RegistryBuilder, change: impl Fn(&mut SourceSettings)) -> Self {
+    pub(crate) async fn with(
+        builder: RegistryBuilder,
+        change: impl Fn(&mut SourceSettings),
+    ) -> Self {
         let (registry, other) = (builder.start().await, Registry::start().await);
         let host = registry.host().to_owned();
         Self::of(registry, other, &host, change)
     }
 
-    /// As seen from a machine behind a proxy, where only names lead: the registry is `registry.example.com`.
+    /// As seen from a machine behind a proxy, where only names lead: the registry is
+    /// `registry.example.com`.
     pub(crate) async fn public() -> Self {
         let registry = wanting().start().await;
         let proxy = Proxy::of(|name| (name == "ALL_PROXY").then(|| registry.host().to_owned()));
@@ -60,8 +68,13 @@ impl Lab {
         })
     }
 
-    /// The registry speaks TLS. The client trusts its CA, and allows no plain HTTP unless that is changed.
-    pub(crate) async fn tls(builder: RegistryBuilder, other: Registry, change: impl Fn(&mut SourceSettings)) -> Self {
+    /// The registry speaks TLS. The client trusts its CA, and allows no plain HTTP unless that is
+    /// changed.
+    pub(crate) async fn tls(
+        builder: RegistryBuilder,
+        other: Registry,
+        change: impl Fn(&mut SourceSettings),
+    ) -> Self {
         let registry = builder.start().await;
         let host = registry.host().to_owned();
         let images = tls_client(registry.ca_pem(), |settings| {
@@ -71,7 +84,12 @@ impl Lab {
         Self::with_client(registry, other, &host, images)
     }
 
-    fn of(registry: Registry, other: Registry, host: &str, change: impl Fn(&mut SourceSettings)) -> Self {
+    fn of(
+        registry: Registry,
+        other: Registry,
+        host: &str,
+        change: impl Fn(&mut SourceSettings),
+    ) -> Self {
         let images = client_with("127.0.0.1", |settings| {
             limit(settings, host);
             change(settings);
@@ -92,7 +110,8 @@ impl Lab {
         }
     }
 
-    /// Makes the client learn what the registry wants, so that the next request is the one that meets the trick.
+    /// Makes the client learn what the registry wants, so that the next request is the one that
+    /// meets the trick.
     pub(crate) async fn warm(&self) {
         self.images.resolve(&self.source()).await.unwrap();
         self.registry.reset();
@@ -124,13 +143,23 @@ impl Lab {
     fn assert_no_secret(&self, name: &str, text: &str) {
         for secret in secrets() {
             assert!(!text.contains(&secret), "{name}: {text}");
-            let seen = self.other.requests().iter().any(|request| spells(request, &secret));
+            let seen = self
+                .other
+                .requests()
+                .iter()
+                .any(|request| spells(request, &secret));
             assert!(!seen, "{name}: the other host has received a secret");
         }
         let said = self.other.requests();
-        assert!(said.iter().all(|request| request.authorization.is_none()), "{name}");
+        assert!(
+            said.iter().all(|request| request.authorization.is_none()),
+            "{name}"
+        );
         let mut all = said.into_iter().chain(self.registry.requests());
-        assert!(all.all(|request| request.cookie.is_none()), "{name}: cookies are kept");
+        assert!(
+            all.all(|request| request.cookie.is_none()),
+            "{name}: cookies are kept"
+        );
     }
 }
 
@@ -145,11 +174,18 @@ fn limit(settings: &mut SourceSettings, host: &str) {
     };
 }
 
-/// Answers of a CDN in place of all answers of one kind: a name, the steps, and the words for what comes of it.
+/// Answers of a CDN in place of all answers of one kind: a name, the steps, and the words for what
+/// comes of it.
 pub(crate) type Row<'a> = (&'a str, Vec<Say>, &'a str);
 
-/// Pulls from a registry that leads to such a CDN, except for the config. At most `most` bytes may be taken from there.
-pub(crate) async fn expect_of_cdn(kind: Kind, row: Row<'_>, most: usize, change: impl Fn(&mut SourceSettings)) {
+/// Pulls from a registry that leads to such a CDN, except for the config. At most `most` bytes may
+/// be taken from there.
+pub(crate) async fn expect_of_cdn(
+    kind: Kind,
+    row: Row<'_>,
+    most: usize,
+    change: impl Fn(&mut SourceSettings),
+) {
     let (name, says, want) = row;
     let wire = Wire::start(says).await;
     let lab = Lab::with(wanting(), change).await;
@@ -178,7 +214,10 @@ pub(crate) fn wanting() -> RegistryBuilder {
 
 /// The password, alone and as basic authentication spells it.
 pub(crate) fn secrets() -> [String; 2] {
-    [PASSWORD.to_owned(), STANDARD.encode(format!("{USER}:{PASSWORD}"))]
+    [
+        PASSWORD.to_owned(),
+        STANDARD.encode(format!("{USER}:{PASSWORD}")),
+    ]
 }
 
 fn spells(request: &Request, secret: &str) -> bool {

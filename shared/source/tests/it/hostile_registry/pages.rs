@@ -18,7 +18,8 @@ impl Lab {
         self.images.signatures(&self.source(), &digest).await
     }
 
-    /// Looks for signatures, compares what came of it, and looks for secrets where there must be none.
+    /// Looks for signatures, compares what came of it, and looks for secrets where there must be
+    /// none.
     async fn expect_of_list(&self, name: &str, want: &str) {
         let text = failed(self.signatures().await, want);
         self.assert_no_secret(name, &text);
@@ -105,7 +106,10 @@ async fn next_page_on_other_server_is_refused() {
         ("//OTHER/LIST?n=1", "refused: other server"),
         ("https://OWN/LIST?n=1", "refused: other server"),
         ("http://localhost/LIST?n=1", "refused: other server"),
-        ("https://169.254.169.254/latest/meta-data/", "refused: other server"),
+        (
+            "https://169.254.169.254/latest/meta-data/",
+            "refused: other server",
+        ),
         ("http://a:b@OWN/LIST?n=1", "refused: userinfo"),
         ("http://OWN:1/LIST?n=1", "refused: not url"),
         ("http://[::1", "refused: not url"),
@@ -114,7 +118,9 @@ async fn next_page_on_other_server_is_refused() {
     ] {
         let lab = Lab::new().await;
         let next = next.replace("OWN", lab.registry.host());
-        let next = next.replace("OTHER", lab.other.host()).replace("/LIST", &lab.list());
+        let next = next
+            .replace("OTHER", lab.other.host())
+            .replace("/LIST", &lab.list());
         lab.lists([page(&[], next.as_str())]);
         lab.expect_of_list(&next, want).await;
         assert_eq!(lab.asked().len(), 1, "{next}");
@@ -137,7 +143,11 @@ async fn list_started_on_other_host_is_not_continued() {
 
 #[tokio::test]
 async fn pages_count_towards_signature_limit() {
-    for (pages, want) in [(4, "read"), (5, "limit signatures"), (1000, "limit signatures")] {
+    for (pages, want) in [
+        (4, "read"),
+        (5, "limit signatures"),
+        (1000, "limit signatures"),
+    ] {
         let lab = Lab::with(wanting(), |settings| {
             // A manifest, a bundle and three further pages.
             settings.limits.signatures = 5;
@@ -161,7 +171,11 @@ async fn missing_page_of_referrers_is_an_error() {
         (Fault::Status(501, None), "read", "status"),
         (Fault::Status(403, None), "forbidden", "forbidden"),
         (Fault::Body("{}".to_owned()), "read", "read"),
-        (Fault::Body("<html>".to_owned()), "image: json", "image: json"),
+        (
+            Fault::Body("<html>".to_owned()),
+            "image: json",
+            "image: json",
+        ),
     ] {
         for (is_first, want) in [(true, first), (false, later)] {
             let lab = Lab::new().await;
@@ -175,7 +189,8 @@ async fn missing_page_of_referrers_is_an_error() {
     let lab = Lab::new().await;
     let index = json!({"schemaVersion": 2, "manifests": [lab.bundle("tagged")]}).to_string();
     let index = Image::of_manifest(INDEX, index.into());
-    lab.registry.push("ns/cat", &lab.image.digest.replace(':', "-"), &index);
+    lab.registry
+        .push("ns/cat", &lab.image.digest.replace(':', "-"), &index);
     assert_eq!(lab.signatures().await.unwrap().bundles, [b"tagged"]);
 }
 
@@ -188,6 +203,9 @@ async fn attachments_are_listed_up_to_the_limit_of_signatures() {
     for (count, fits) in [(3, true), (4, false)] {
         lab.lists([page(&vec![sbom(); count], None)]);
         let attached = client.attachments(&lab.source(), &digest).await;
-        assert_eq!(attached.ok().map(|found| found.len()), fits.then_some(count));
+        assert_eq!(
+            attached.ok().map(|found| found.len()),
+            fits.then_some(count)
+        );
     }
 }

@@ -14,7 +14,11 @@ async fn lab() -> Lab {
 }
 
 fn challenge(text: &str) -> Fault {
-    Fault::Answer(401, vec![("www-authenticate", text.to_owned())], String::new())
+    Fault::Answer(
+        401,
+        vec![("www-authenticate", text.to_owned())],
+        String::new(),
+    )
 }
 
 fn realm(url: &str) -> Fault {
@@ -33,7 +37,11 @@ async fn realm_at_refused_address_gets_no_credentials() {
         ("https://127.0.0.1/token", "refused: private"),
     ] {
         let is_near = want == "refused: private";
-        let lab = if is_near { Lab::public().await } else { lab().await };
+        let lab = if is_near {
+            Lab::public().await
+        } else {
+            lab().await
+        };
         lab.script([(Kind::Head, realm(url))]);
         lab.expect(url, want).await;
         assert_eq!(lab.registry.requests().len(), 1, "{url}");
@@ -94,7 +102,10 @@ async fn repeated_challenge_ends_attempts() {
 async fn token_request_asks_for_pull_only() {
     let lab = lab().await;
     let greedy = r#"Bearer realm="http://HOST/token?keep=1",service="a b&c=d",scope="repository:ns/cat:pull,push,delete registry:catalog:*""#;
-    lab.script([(Kind::Head, challenge(&greedy.replace("HOST", lab.registry.host())))]);
+    lab.script([(
+        Kind::Head,
+        challenge(&greedy.replace("HOST", lab.registry.host())),
+    )]);
     lab.expect("a greedy challenge", "read").await;
     let mut asked = lab.registry.requests();
     asked.retain(|request| request.kind == Kind::Token);
@@ -115,7 +126,11 @@ async fn identity_token_is_sent_to_realm_only() {
         let has_password = request.body.contains(PASSWORD);
         assert_eq!(has_password, request.kind == Kind::Token, "{request:?}");
         assert!(!request.query.contains(PASSWORD) && !request.path.contains(PASSWORD));
-        assert!(request.authorization.is_none_or(|value| value.starts_with("Bearer ")));
+        assert!(
+            request
+                .authorization
+                .is_none_or(|value| value.starts_with("Bearer "))
+        );
     }
 }
 
@@ -133,9 +148,15 @@ async fn credentials_match_host_and_port() {
         images.resolve(&neighbour).await.unwrap();
     }
     let asked = lab.other.requests();
-    assert_eq!(asked[0].authorization, None, "a token is not for the neighbour either");
+    assert_eq!(
+        asked[0].authorization, None,
+        "a token is not for the neighbour either"
+    );
     let text = format!("{asked:?}");
-    assert!(secrets().iter().all(|secret| !text.contains(secret)), "{text}");
+    assert!(
+        secrets().iter().all(|secret| !text.contains(secret)),
+        "{text}"
+    );
 }
 
 #[tokio::test]
@@ -150,7 +171,10 @@ async fn error_withholds_secret_in_header() {
         lab.script([(Kind::Head, fault)]);
         let text = lab.expect("a secret", want).await;
         let letters = basic.trim_end_matches('=');
-        assert!(text.contains("withheld") && !text.contains(letters), "{text}");
+        assert!(
+            text.contains("withheld") && !text.contains(letters),
+            "{text}"
+        );
         assert!(!text.to_lowercase().contains(&password), "{text}");
     }
 }

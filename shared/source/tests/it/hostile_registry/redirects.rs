@@ -5,7 +5,11 @@ use testkit::{Fault, Kind, Registry};
 use super::{Lab, wanting};
 
 fn to(status: u16, location: &str) -> Fault {
-    Fault::Answer(status, vec![("location", location.to_owned())], String::new())
+    Fault::Answer(
+        status,
+        vec![("location", location.to_owned())],
+        String::new(),
+    )
 }
 
 #[tokio::test]
@@ -23,7 +27,11 @@ async fn redirect_to_cdn_carries_no_credentials() {
 #[tokio::test]
 async fn five_redirects_are_followed_and_sixth_is_refused() {
     let home = "/v2/ns/cat/manifests/v1";
-    for (count, want) in [(5, "read"), (6, "refused: too many"), (1000, "refused: too many")] {
+    for (count, want) in [
+        (5, "read"),
+        (6, "refused: too many"),
+        (1000, "refused: too many"),
+    ] {
         let lab = Lab::new().await;
         lab.script((0..count).map(|_| (Kind::Head, to(307, home))));
         lab.expect("to itself", want).await;
@@ -48,7 +56,10 @@ async fn redirect_back_to_registry_carries_no_credentials() {
 async fn challenge_of_other_host_gets_no_credentials() {
     for (status, challenge) in [
         (401, r#"Basic realm="x""#.to_owned()),
-        (401, r#"Bearer realm="http://HOST/token",service="x""#.to_owned()),
+        (
+            401,
+            r#"Bearer realm="http://HOST/token",service="x""#.to_owned(),
+        ),
         (403, String::new()),
     ] {
         let lab = Lab::new().await;
@@ -70,7 +81,10 @@ async fn redirect_to_metadata_service_or_near_address_is_refused() {
     let long = format!("http://{}.example.com/", "a".repeat(3000));
     for (location, want) in [
         ("file:///etc/passwd", "refused: scheme"),
-        ("https://169.254.169.254/latest/meta-data/", "refused: link local"),
+        (
+            "https://169.254.169.254/latest/meta-data/",
+            "refused: link local",
+        ),
         ("//169.254.169.254/latest/meta-data/", "refused: plain http"),
         (&long, "refused: plain http"),
         ("https://127.0.0.1/x", "refused: private"),
@@ -98,7 +112,10 @@ async fn redirect_from_https_to_unlisted_http_is_refused() {
         let other = Registry::start().await;
         let plain = other.host().to_owned();
         let lab = Lab::tls(wanting().tls(), other, |settings| {
-            settings.http.plain_http.extend(is_listed.then(|| plain.clone()));
+            settings
+                .http
+                .plain_http
+                .extend(is_listed.then(|| plain.clone()));
         })
         .await;
         lab.warm().await;

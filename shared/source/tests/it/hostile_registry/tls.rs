@@ -35,7 +35,11 @@ async fn certificate_with_any_fault_is_refused() {
         if want == "tls" {
             let place = format!("registry {}, ", lab.registry.host());
             assert!(text.starts_with(&place), "{text}");
-            assert_eq!(lab.registry.requests().len(), 0, "{name}: nothing was asked");
+            assert_eq!(
+                lab.registry.requests().len(),
+                0,
+                "{name}: nothing was asked"
+            );
         }
     }
 }
@@ -73,9 +77,16 @@ async fn tls_downgrade_is_refused() {
             settings.http.connect_timeout = Duration::from_secs(2);
         });
         let text = lab.expect(name, want).await;
-        assert_eq!(text.contains("under plainHttp"), want == "not tls", "{text}");
+        assert_eq!(
+            text.contains("under plainHttp"),
+            want == "not tls",
+            "{text}"
+        );
         for said in wire.requests() {
-            assert!(said.starts_with('\u{16}'), "{name}: only handshakes are sent");
+            assert!(
+                said.starts_with('\u{16}'),
+                "{name}: only handshakes are sent"
+            );
         }
     }
 }

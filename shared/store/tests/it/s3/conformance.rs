@@ -13,11 +13,13 @@ async fn s3_store_passes_conformance() {
     passes(S3::builder().page(50)).await;
 }
 
-/// R2 is strongly consistent (<https://developers.cloudflare.com/r2/reference/consistency/>). `PutObject` has `If-Match` and `If-None-Match`,
-/// and is refused with `412 PreconditionFailed` when the object before it does not match
-/// (<https://developers.cloudflare.com/r2/api/s3/extensions/#conditional-operations-in-putobject>). `If-Match` also fails if the key does not
-/// exist, where Amazon S3 answers 404 (<https://developers.cloudflare.com/r2/api/s3/conditional-operations/>, "Condition values"). Its limit of
-/// writes would take hours here.
+/// R2 is strongly consistent (<https://developers.cloudflare.com/r2/reference/consistency/>).
+/// `PutObject` has `If-Match` and `If-None-Match`, and is refused with `412 PreconditionFailed`
+/// when the object before it does not match
+/// (<https://developers.cloudflare.com/r2/api/s3/extensions/#conditional-operations-in-putobject>).
+/// `If-Match` also fails if the key does not exist, where Amazon S3 answers 404
+/// (<https://developers.cloudflare.com/r2/api/s3/conditional-operations/>, "Condition values"). Its
+/// limit of writes would take hours here.
 #[tokio::test(flavor = "multi_thread")]
 async fn s3_store_on_r2_passes_conformance() {
     passes(S3::builder().page(50).like_r2(Duration::ZERO)).await;

@@ -14,11 +14,17 @@ const PROBE: &str = "mirror/.conditional-writes";
 async fn probe_runs_once_and_leaves_one_object() {
     let server = S3::start().await;
     let first = open(&settings(&server)).await;
-    first.put(&shard(), "x".into(), Condition::CreateOnly).await.unwrap();
+    first
+        .put(&shard(), "x".into(), Condition::CreateOnly)
+        .await
+        .unwrap();
     // To a fresh bucket three, three races of four, and its own.
     assert_eq!(server.count(S3Call::Put), 16);
     server.reset();
-    first.put(&current(), "x".into(), Condition::CreateOnly).await.unwrap();
+    first
+        .put(&current(), "x".into(), Condition::CreateOnly)
+        .await
+        .unwrap();
     assert_eq!(server.count(S3Call::Put), 1, "none from then on");
     assert!(server.names().contains(&PROBE.to_owned()));
 
@@ -37,16 +43,32 @@ async fn operations_without_condition_need_no_probe() {
         let read = store.read_all(&current(), 100).await;
         assert!(read.is_err_and(|error| error.is_not_found()));
     }
-    store.put(&current(), "x".into(), Condition::Always).await.unwrap();
+    store
+        .put(&current(), "x".into(), Condition::Always)
+        .await
+        .unwrap();
     store.delete(&current()).await.unwrap();
-    let calls: Vec<S3Call> = server.requests().iter().map(|request| request.call).collect();
-    assert_eq!(calls, [S3Call::Get, S3Call::Get, S3Call::Put, S3Call::Delete]);
+    let calls: Vec<S3Call> = server
+        .requests()
+        .iter()
+        .map(|request| request.call)
+        .collect();
+    assert_eq!(
+        calls,
+        [S3Call::Get, S3Call::Get, S3Call::Put, S3Call::Delete]
+    );
 }
 
 /// Returns the reason for which the probe refuses a server.
 async fn refusal(server: &S3) -> String {
-    let refused = open(&settings(server)).await.check_writes().await.unwrap_err();
-    std::error::Error::source(&refused).expect("a reason").to_string()
+    let refused = open(&settings(server))
+        .await
+        .check_writes()
+        .await
+        .unwrap_err();
+    std::error::Error::source(&refused)
+        .expect("a reason")
+        .to_string()
 }
 
 #[tokio::test]
@@ -65,7 +87,8 @@ async fn put_to_endpoint_that_ignores_conditions_fails() {
     assert_eq!(server.names(), [PROBE], "nothing was published");
 }
 
-/// S3Proxy compares in one step and writes in another. One writer after the other sees nothing of that.
+/// S3Proxy compares in one step and writes in another. One writer after the other sees nothing of
+/// that.
 #[tokio::test]
 async fn put_to_endpoint_where_several_writers_win_fails() {
     let server = S3::builder().checking_conditions_before().start().await;
@@ -83,15 +106,33 @@ async fn endpoint_with_a_part_of_the_conditions_is_refused() {
     let refuse = || S3Fault::Status(412, "PreconditionFailed");
     let none = || S3Fault::Status(501, "NotImplemented");
     let rows = [
-        // Ceph 16 compares the ETag in quotes with one without, so every later publication would lose its race.
+        // Ceph 16 compares the ETag in quotes with one without, so every later publication would
+        // lose its race.
         (
             S3::builder(),
-            vec![late(), late(), late(), refuse(), refuse(), refuse(), refuse()],
+            vec![
+                late(),
+                late(),
+                late(),
+                refuse(),
+                refuse(),
+                refuse(),
+                refuse(),
+            ],
             "refuses the version",
         ),
-        // Some endpoints honour `If-None-Match` and not `If-Match`. That is worse: only the pointer is not safe.
-        (S3::builder().ignoring_conditions(), vec![refuse()], "it ignores them"),
-        (S3::builder(), vec![none(), none(), none()], "does not implement them"),
+        // Some endpoints honour `If-None-Match` and not `If-Match`. That is worse: only the pointer
+        // is not safe.
+        (
+            S3::builder().ignoring_conditions(),
+            vec![refuse()],
+            "it ignores them",
+        ),
+        (
+            S3::builder(),
+            vec![none(), none(), none()],
+            "does not implement them",
+        ),
     ];
     for (server, answers, says) in rows {
         let server = server.start().await;

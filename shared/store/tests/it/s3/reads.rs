@@ -13,7 +13,9 @@ use super::support::{open, open_at, settings};
 
 async fn with_object(settings: &S3Settings) -> S3Store {
     let store = open(settings).await;
-    let put = store.put(&current(), "0123456789".into(), Condition::Always).await;
+    let put = store
+        .put(&current(), "0123456789".into(), Condition::Always)
+        .await;
     put.unwrap();
     store
 }
@@ -42,7 +44,10 @@ async fn get_with_a_faulty_answer_fails_with_its_cause() {
     for (fault, parts) in rows {
         server.script(S3Call::Get, fault.clone());
         let text = failure(&store).await;
-        assert!(parts.iter().all(|part| text.contains(part)), "{fault:?}: {text}");
+        assert!(
+            parts.iter().all(|part| text.contains(part)),
+            "{fault:?}: {text}"
+        );
     }
     let elsewhere = open_at(&settings, "s3://another/mirror").await;
     let text = failure(&elsewhere).await;
@@ -54,7 +59,10 @@ async fn get_range_of_short_body_fails() {
     let server = S3::start().await;
     let store = with_object(&settings(&server)).await;
     server.script(S3Call::Get, S3Fault::Cut(3));
-    let object = store.open(&current(), Some(2..9)).await.expect("the head is whole");
+    let object = store
+        .open(&current(), Some(2..9))
+        .await
+        .expect("the head is whole");
     let read: Result<Vec<_>, _> = object.body.try_collect().await;
     assert!(matches!(read, Err(StoreError::Failed { .. })), "{read:?}");
 }
@@ -66,18 +74,34 @@ async fn presign_names_bucket_and_time_and_sends_no_request() {
     let own = format!("{}/bucket", server.url());
     for (endpoint, path_style, start) in [
         (server.url(), true, own.as_str()),
-        ("https://s3.example.com", true, "https://s3.example.com/bucket"),
-        ("https://s3.example.com", false, "https://bucket.s3.example.com"),
+        (
+            "https://s3.example.com",
+            true,
+            "https://s3.example.com/bucket",
+        ),
+        (
+            "https://s3.example.com",
+            false,
+            "https://bucket.s3.example.com",
+        ),
     ] {
         settings.endpoint = Some(endpoint.into());
         settings.path_style = path_style;
         let store = open(&settings).await;
-        let url = store.presign(&current(), Duration::from_secs(60)).await.unwrap();
+        let url = store
+            .presign(&current(), Duration::from_secs(60))
+            .await
+            .unwrap();
         let path = format!("{start}/mirror/catalogs/a/current.json?");
         assert!(url.starts_with(&path), "{url}");
         let parts = ["X-Amz-Expires=60", "X-Amz-Signature="];
         assert!(parts.iter().all(|part| url.contains(part)), "{url}");
-        assert!(store.presign(&current(), Duration::from_secs(8 * 86400)).await.is_err());
+        assert!(
+            store
+                .presign(&current(), Duration::from_secs(8 * 86400))
+                .await
+                .is_err()
+        );
     }
     assert!(server.requests().is_empty());
 }
@@ -94,15 +118,24 @@ async fn get_goes_through_the_proxy_of_its_url() {
     static PROXY: OnceLock<String> = OnceLock::new();
     let server = S3::start().await;
     with_object(&settings(&server)).await;
-    PROXY.set(server.url().replace("//", "//robot:hunter2@")).unwrap();
+    PROXY
+        .set(server.url().replace("//", "//robot:hunter2@"))
+        .unwrap();
     let mut settings = S3Settings {
         endpoint: Some("http://s3.invalid:9000".into()),
-        proxy_of: Some(|url| Ok(url.contains("//s3.invalid:9000/").then(|| PROXY.get().unwrap().clone()))),
+        proxy_of: Some(|url| {
+            Ok(url
+                .contains("//s3.invalid:9000/")
+                .then(|| PROXY.get().unwrap().clone()))
+        }),
         attempts: 1,
         ..settings(&server)
     };
     let store = open(&settings).await;
-    assert_eq!(store.read_all(&current(), 100).await.unwrap().0, "0123456789");
+    assert_eq!(
+        store.read_all(&current(), 100).await.unwrap().0,
+        "0123456789"
+    );
     settings.proxy_of = Some(|_| Ok(Some("http://robot:hunter2@127.0.0.1:1".into())));
     let text = failure(&open(&settings).await).await;
     assert!(text.contains("through the proxy 127.0.0.1:1"), "{text}");

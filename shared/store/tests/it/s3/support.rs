@@ -24,7 +24,11 @@ pub(crate) async fn open(settings: &S3Settings) -> S3Store {
 }
 
 pub(crate) async fn open_at(settings: &S3Settings, place: &str) -> S3Store {
-    S3Store::new(&config(settings).await, place.parse().expect("a place"), settings)
+    S3Store::new(
+        &config(settings).await,
+        place.parse().expect("a place"),
+        settings,
+    )
 }
 
 pub(crate) async fn config(settings: &S3Settings) -> SdkConfig {

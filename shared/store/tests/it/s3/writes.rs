@@ -5,7 +5,9 @@ use std::time::Duration;
 use base64::Engine as _;
 use bytes::Bytes;
 use catalog_mirror_store::s3::{S3Settings, S3Store};
-use catalog_mirror_store::{Condition, ReadStore as _, Staged, Store as _, StoreError, StoreExt as _, Version};
+use catalog_mirror_store::{
+    Condition, ReadStore as _, Staged, Store as _, StoreError, StoreExt as _, Version,
+};
 use model::{Sha256, text::chain};
 use storekit::conformance::{current, object, pattern};
 use testkit::{S3, S3Call, S3Fault, S3Request, Say, Wire};
@@ -26,12 +28,16 @@ fn is_conflict(put: &Result<Version, StoreError>) -> bool {
     put.as_ref().is_err_and(StoreError::is_conflict)
 }
 
-/// The codes after the first three are those of <https://developers.cloudflare.com/r2/api/error-codes/>. A denied request is not repeated,
-/// and not taken for a server in trouble.
+/// The codes after the first three are those of
+/// <https://developers.cloudflare.com/r2/api/error-codes/>. A denied request is not repeated, and
+/// not taken for a server in trouble.
 #[tokio::test]
 async fn put_is_repeated_or_ends_by_the_code_of_its_answer() {
     let (server, store) = ready().await;
-    let version = store.put(&shard(), "x".into(), Condition::CreateOnly).await.unwrap();
+    let version = store
+        .put(&shard(), "x".into(), Condition::CreateOnly)
+        .await
+        .unwrap();
     for (status, code, times, sent, expected) in [
         (409, "ConditionalRequestConflict", 1, 2, "done"),
         (409, "ConditionalRequestConflict", 4, 4, "conflict"),
@@ -63,7 +69,11 @@ async fn put_is_repeated_or_ends_by_the_code_of_its_answer() {
                 "failed"
             }
         };
-        assert_eq!((found, server.count(S3Call::Put)), (expected, sent), "{code}: {put:?}");
+        assert_eq!(
+            (found, server.count(S3Call::Put)),
+            (expected, sent),
+            "{code}: {put:?}"
+        );
     }
 }
 
@@ -72,7 +82,10 @@ async fn delete_that_fails_is_not_repeated() {
     let (server, store) = ready().await;
     server.script(S3Call::Delete, S3Fault::Status(503, "SlowDown"));
     let deleted = store.delete(&shard()).await;
-    assert!(matches!(deleted, Err(StoreError::Failed { .. })), "{deleted:?}");
+    assert!(
+        matches!(deleted, Err(StoreError::Failed { .. })),
+        "{deleted:?}"
+    );
     assert_eq!(server.count(S3Call::Delete), 1);
 }
 
@@ -86,7 +99,9 @@ async fn request_without_answer_is_repeated_and_times_out() {
     store.check_writes().await.unwrap();
     let late = || server.script(S3Call::Put, S3Fault::Late(Duration::from_secs(3600)));
     late();
-    let put = store.put(&current(), "one".into(), Condition::CreateOnly).await;
+    let put = store
+        .put(&current(), "one".into(), Condition::CreateOnly)
+        .await;
     put.expect("the first attempt has written, and the second sees it");
     (0..9).for_each(|_| late());
     let put = store.put(&current(), "two".into(), Condition::Always).await;
@@ -103,7 +118,9 @@ async fn request_without_answer_is_repeated_and_times_out() {
 async fn put_whose_answer_was_lost_succeeds() {
     let (server, store) = ready().await;
     server.script(S3Call::Put, S3Fault::Lost(503, "SlowDown"));
-    let created = store.put(&current(), "one".into(), Condition::CreateOnly).await;
+    let created = store
+        .put(&current(), "one".into(), Condition::CreateOnly)
+        .await;
     server.script(S3Call::Put, S3Fault::Lost(500, "InternalError"));
     let replace = Condition::Replace(created.unwrap());
     let replaced = store.put(&current(), "two".into(), replace).await.unwrap();
@@ -116,12 +133,18 @@ async fn put_whose_answer_was_lost_succeeds() {
 #[tokio::test]
 async fn put_after_lost_answer_and_other_write_conflicts() {
     let (server, store) = ready().await;
-    let put = store.put(&current(), "theirs".into(), Condition::Always).await;
+    let put = store
+        .put(&current(), "theirs".into(), Condition::Always)
+        .await;
     put.unwrap();
     server.script(S3Call::Put, S3Fault::Status(503, "SlowDown"));
-    let put = store.put(&current(), "ours!!".into(), Condition::CreateOnly).await;
+    let put = store
+        .put(&current(), "ours!!".into(), Condition::CreateOnly)
+        .await;
     assert!(is_conflict(&put), "{put:?}");
-    let put = store.put(&current(), "theirs".into(), Condition::CreateOnly).await;
+    let put = store
+        .put(&current(), "theirs".into(), Condition::CreateOnly)
+        .await;
     // Nothing got lost, so equal bytes are still another's.
     assert!(is_conflict(&put), "{put:?}");
 }
@@ -129,20 +152,29 @@ async fn put_after_lost_answer_and_other_write_conflicts() {
 #[tokio::test]
 async fn put_sets_type_coding_and_cache_policy() {
     let (server, store) = ready().await;
-    store.put(&shard(), "x".into(), Condition::CreateOnly).await.unwrap();
-    store.put(&current(), "{}".into(), Condition::CreateOnly).await.unwrap();
+    store
+        .put(&shard(), "x".into(), Condition::CreateOnly)
+        .await
+        .unwrap();
+    store
+        .put(&current(), "{}".into(), Condition::CreateOnly)
+        .await
+        .unwrap();
     for key in [shard(), current()] {
         let object = server.object(&format!("mirror/{key}"));
         let object = object.expect("it lies under the prefix");
         let field = |name: &str| object.headers.get(name).map(String::as_str);
         assert_eq!(field("content-type"), Some(key.content_type()));
         assert_eq!(field("content-encoding"), key.encoding().content_encoding());
-        assert_eq!(field("cache-control"), Some(key.cache_policy().cache_control()));
+        assert_eq!(
+            field("cache-control"),
+            Some(key.cache_policy().cache_control())
+        );
     }
 }
 
-/// Checks the size, the one checksum and the signed hash of a put. Several servers refuse the encoding `aws-chunked` and
-/// trailers.
+/// Checks the size, the one checksum and the signed hash of a put. Several servers refuse the
+/// encoding `aws-chunked` and trailers.
 fn assert_plain_put(put: &S3Request, bytes: &[u8]) {
     let sha256 = Sha256::of(bytes);
     let checksum = base64::engine::general_purpose::STANDARD.encode(sha256.as_bytes());
@@ -161,8 +193,9 @@ fn assert_plain_put(put: &S3Request, bytes: &[u8]) {
 }
 
 /// Checks that R2 knows all fields of a request. It has no answer `100 Continue`
-/// (<https://developers.cloudflare.com/r2/api/s3/extensions/#auto-creating-buckets-on-upload>), and its list of fields has no trailers, tags,
-/// access lists and keys of KMS (<https://developers.cloudflare.com/r2/api/s3/api/>).
+/// (<https://developers.cloudflare.com/r2/api/s3/extensions/#auto-creating-buckets-on-upload>), and
+/// its list of fields has no trailers, tags, access lists and keys of KMS
+/// (<https://developers.cloudflare.com/r2/api/s3/api/>).
 fn assert_known_fields(request: &S3Request) {
     let known = [
         "x-amz-checksum-mode",
@@ -172,7 +205,8 @@ fn assert_known_fields(request: &S3Request) {
         "x-amz-user-agent",
     ];
     let fields = request.headers.keys().map(String::as_str);
-    let unknown = fields.filter(|name| *name == "expect" || name.starts_with("x-amz-") && !known.contains(name));
+    let unknown = fields
+        .filter(|name| *name == "expect" || name.starts_with("x-amz-") && !known.contains(name));
     assert_eq!(unknown.collect::<Vec<_>>(), [""; 0], "{request:?}");
 }
 
@@ -188,13 +222,19 @@ async fn staged(store: &S3Store, bytes: &Bytes) -> Box<dyn Staged> {
 async fn put_has_one_checksum_and_signs_it() {
     let (server, store) = ready().await;
     for key in [shard(), current()] {
-        store.put(&key, "x".into(), Condition::Always).await.unwrap();
+        store
+            .put(&key, "x".into(), Condition::Always)
+            .await
+            .unwrap();
     }
     let bytes = pattern(2_500_000);
     for key in [object(&bytes), current()] {
         let staged = staged(&store, &bytes).await;
         staged.commit(&key, Condition::Always).await.unwrap();
-        assert!(server.object(&format!("mirror/{key}")).unwrap().bytes == bytes, "{key}");
+        assert!(
+            server.object(&format!("mirror/{key}")).unwrap().bytes == bytes,
+            "{key}"
+        );
     }
     let puts = server.requests();
     assert_eq!(puts.len(), 4, "one request for each, whatever its size");
@@ -230,7 +270,8 @@ async fn commit_of_large_object_is_repeated_from_its_start() {
     assert_eq!(stored.headers["content-encoding"], "zstd");
 }
 
-/// The limit of a large immutable object grows by the time for its bytes, here 4 s. That of a commit does not.
+/// The limit of a large immutable object grows by the time for its bytes, here 4 s. That of a
+/// commit does not.
 #[tokio::test]
 async fn put_of_large_object_has_more_time() {
     let server = S3::start().await;
@@ -247,7 +288,8 @@ async fn put_of_large_object_has_more_time() {
     }
 }
 
-/// The limit on stalls ends it long before the limit of an attempt, which is more than a minute for this size.
+/// The limit on stalls ends it long before the limit of an attempt, which is more than a minute for
+/// this size.
 #[tokio::test]
 async fn put_of_large_object_that_stalls_fails() {
     let server = S3::start().await;

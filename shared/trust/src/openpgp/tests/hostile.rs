@@ -44,8 +44,14 @@ fn open_refuses_content_around_the_message() {
     ] {
         assert!(open(&[PLAIN, trailing].concat()).is_err(), "{trailing:?}");
         assert!(open(&[trailing, PLAIN].concat()).is_err(), "{trailing:?}");
-        assert!(open(&[&compressed(PLAIN), trailing].concat()).is_err(), "{trailing:?}");
-        assert!(open(&compressed(&[PLAIN, trailing].concat())).is_err(), "{trailing:?}");
+        assert!(
+            open(&[&compressed(PLAIN), trailing].concat()).is_err(),
+            "{trailing:?}"
+        );
+        assert!(
+            open(&compressed(&[PLAIN, trailing].concat())).is_err(),
+            "{trailing:?}"
+        );
     }
     assert!(open(&compressed(&compressed(PLAIN))).is_err());
     assert!(open(&compressed(&literal(b"payload"))).is_err());
@@ -68,7 +74,10 @@ fn open_refuses_parts_of_two_messages() {
     assert!(open(signature).is_err());
     // The old order is the same message.
     for text in [&PLAIN[text..end], &literal(b"payload")] {
-        assert_eq!(open(&[signature, text].concat()).unwrap().payload, b"payload");
+        assert_eq!(
+            open(&[signature, text].concat()).unwrap().payload,
+            b"payload"
+        );
     }
     assert!(open(&[signature, &literal(b"evil")].concat()).is_err());
 }
@@ -120,7 +129,12 @@ fn open_never_returns_another_payload_for_altered_messages() {
 fn open_and_read_never_panic() {
     let known = keyring(&[EARLY]);
     let mut dice = Random::new(2024);
-    let others = [PLAIN, BY_SUBKEY, EARLY, include_bytes!("../fixtures/partial.sig")];
+    let others = [
+        PLAIN,
+        BY_SUBKEY,
+        EARLY,
+        include_bytes!("../fixtures/partial.sig"),
+    ];
     for source in [&inside(BY_EARLY), BY_EARLY, EARLY] {
         for _ in 0..ROUNDS {
             let mut bytes = source.to_vec();

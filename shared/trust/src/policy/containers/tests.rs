@@ -55,7 +55,10 @@ fn most_specific_scope_wins() {
         let scopes = scopes.join(",");
         let text = format!(r#"{{"default":{anything},"transports":{{"docker":{{{scopes}}}}}}}"#);
         assert!(is_rejected(image, &text), "{scope}");
-        assert!(!is_rejected("other.org/x:v1", &text) || scope.is_empty(), "{scope}");
+        assert!(
+            !is_rejected("other.org/x:v1", &text) || scope.is_empty(),
+            "{scope}"
+        );
     }
     for not_a_scope in [
         "registry.example.com:5000/n",
@@ -63,12 +66,16 @@ fn most_specific_scope_wins() {
         "*.registry.example.com",
         "*",
     ] {
-        let text = format!(r#"{{"default":{anything},"transports":{{"docker":{{{not_a_scope:?}: {reject}}}}}}}"#);
+        let text = format!(
+            r#"{{"default":{anything},"transports":{{"docker":{{{not_a_scope:?}: {reject}}}}}}}"#
+        );
         assert!(!is_rejected(image, &text), "{not_a_scope}");
     }
     let default = format!(r#"{{"default":{reject},"transports":{{"oci":{{"":{anything}}}}}}}"#);
     assert!(is_rejected(image, &default));
-    let pinned = format!(r#"{{"default":{anything},"transports":{{"docker":{{"a.io/b@sha256:00":{reject}}}}}}}"#);
+    let pinned = format!(
+        r#"{{"default":{anything},"transports":{{"docker":{{"a.io/b@sha256:00":{reject}}}}}}}"#
+    );
     assert!(is_rejected("a.io/b:v1@sha256:00", &pinned));
     assert!(!is_rejected("a.io/b:v1@sha256:01", &pinned));
 }
@@ -105,11 +112,18 @@ fn policy_that_is_not_understood_is_refused() {
         (r#","keyData":"eA==""#, "key"),
         (r#","keyPath":"/key","fulcio":{}"#, "not keys"),
         (r#","keyPath":"/key","pki":{}"#, "not keys"),
-        (r#","keyPath":"/key","rekorPublicKeyPath":"/key""#, "not keys"),
+        (
+            r#","keyPath":"/key","rekorPublicKeyPath":"/key""#,
+            "not keys",
+        ),
         (r#","keyPath":"/key","more":1"#, "json"),
     ] {
         let text = format!(r#"{{"default":[{{"type":"sigstoreSigned"{keys}}}]}}"#);
-        assert_eq!(variant(&read("a.io/b:v1", &text).unwrap_err()), expected, "{keys}");
+        assert_eq!(
+            variant(&read("a.io/b:v1", &text).unwrap_err()),
+            expected,
+            "{keys}"
+        );
     }
     let gpg = r#"{"type":"signedBy","keyType":"GPGKeys","keyPath":"/key"}"#;
     let x509 = r#"{"type":"signedBy","keyType":"X509","keyPath":"/key"}"#;
@@ -125,7 +139,11 @@ fn policy_that_is_not_understood_is_refused() {
         (r#"{"default":[],"more":1}"#, "json"),
         (r#"{"default":[{"type":"x"}]}"#, "json"),
     ] {
-        assert_eq!(variant(&read("a.io/b:v1", text).unwrap_err()), expected, "{text}");
+        assert_eq!(
+            variant(&read("a.io/b:v1", text).unwrap_err()),
+            expected,
+            "{text}"
+        );
     }
 }
 
@@ -142,6 +160,9 @@ fn arrays_in_place_of_objects_are_refused() {
         let Err(PolicyError::Json(why)) = read("a.io/b:v1", text) else {
             panic!("{text}")
         };
-        assert!(why.to_string().contains("expected an object at line 1"), "{why}");
+        assert!(
+            why.to_string().contains("expected an object at line 1"),
+            "{why}"
+        );
     }
 }

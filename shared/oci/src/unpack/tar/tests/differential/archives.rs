@@ -10,7 +10,8 @@ fn parts(list: &'static [u8], separator: u8) -> Vec<&'static [u8]> {
 }
 
 /// Formats of a header by their `magic` and `version`.
-const MAGICS: &[u8] = b"ustar\x0000|ustar\x0000|ustar  \0|ustar  \0|\0\0\0\0\0\0\0\0|ustar\x00xx|ustar 00";
+const MAGICS: &[u8] =
+    b"ustar\x0000|ustar\x0000|ustar  \0|ustar  \0|\0\0\0\0\0\0\0\0|ustar\x00xx|ustar 00";
 
 const KINDS: &[u8] = b"00000\x00\x00\x00123455567SVXD ";
 
@@ -37,20 +38,31 @@ const NUMBER_FIELDS: [Range<usize>; 10] = [
 ];
 
 /// Keys of PAX records, with a space between them.
-const KEYS: &[u8] = b"path path path linkpath linkpath size size size uid gid mtime atime ctime uname comment \
+const KEYS: &[u8] =
+    b"path path path linkpath linkpath size size size uid gid mtime atime ctime uname comment \
     SCHILY.xattr.user.x GNU.sparse.name GNU.sparse.major GNU.sparse.minor";
 
 /// Values of PAX records, with a bar between them.
-const VALUES: &[u8] = b"|p/q|long/|x\ny|x\x00y|=|7|+7|007|-1|7x| 7|9223372036854775808|1.5|.5|-3.25x";
+const VALUES: &[u8] =
+    b"|p/q|long/|x\ny|x\x00y|=|7|+7|007|-1|7x| 7|9223372036854775808|1.5|.5|-3.25x";
 
-const LONG_NAMES: [&[u8]; 7] = [b"l/m", b"l/m\x00", b"", b"\x00", b"\x00l", b"l\x00m\x00", b"l/"];
+const LONG_NAMES: [&[u8]; 7] = [
+    b"l/m",
+    b"l/m\x00",
+    b"",
+    b"\x00",
+    b"\x00l",
+    b"l\x00m\x00",
+    b"l/",
+];
 
 struct Generator {
     random: Random,
     out: Vec<u8>,
 }
 
-/// Returns the archive of a seed. Most have one odd field at most, so that their content is compared too.
+/// Returns the archive of a seed. Most have one odd field at most, so that their content is
+/// compared too.
 pub(super) fn archive(seed: u64) -> Vec<u8> {
     let mut generator = Generator {
         random: Random::new(seed),
@@ -89,7 +101,8 @@ impl Generator {
         }
     }
 
-    /// Returns the content of a file. It may look like a header, which a reader finds if it takes a wrong size.
+    /// Returns the content of a file. It may look like a header, which a reader finds if it takes a
+    /// wrong size.
     fn content(&mut self) -> Vec<u8> {
         if self.random.one_in(4) {
             let mut inner = Generator {
@@ -106,7 +119,11 @@ impl Generator {
     /// Writes a header that describes the next one.
     fn extension(&mut self, content: usize) {
         let kind = self.random.pick(b"xxxxxLLLKKg");
-        let name: &[u8] = if self.random.one_in(20) { b"" } else { b"extension" };
+        let name: &[u8] = if self.random.one_in(20) {
+            b""
+        } else {
+            b"extension"
+        };
         let text = match kind {
             b'L' | b'K' => self.random.pick(&LONG_NAMES).to_vec(),
             b'g' if self.random.one_in(2) => b"12 comment=\n".to_vec(),
@@ -177,7 +194,8 @@ impl Generator {
                 put(
                     &mut block,
                     345,
-                    self.random.pick::<&[u8]>(&[b"prefix", b"7", b"p\xff", b"77777777777"]),
+                    self.random
+                        .pick::<&[u8]>(&[b"prefix", b"7", b"p\xff", b"77777777777"]),
                 );
             }
             if self.random.one_in(12) {
@@ -201,7 +219,11 @@ impl Generator {
             1 => {
                 let padded = [&[0x80, 0, 0, 0][..], &(size as u64).to_be_bytes()].concat();
                 let spaced = format!("{size:>11o} ").into_bytes();
-                let spelled = if self.random.one_in(2) { padded } else { spaced };
+                let spelled = if self.random.one_in(2) {
+                    padded
+                } else {
+                    spaced
+                };
                 put(block, 124, &spelled);
             }
             _ => {

@@ -86,7 +86,10 @@ fn compare(archive: &[u8], go: &str) -> Result<Option<&'static str>, String> {
         Ok(ours) if ours == go => Ok(None),
         Ok(_) if go == REFUSED && has_sparse => Ok(Some(SPARSE)),
         Err(_) if go == REFUSED => Ok(None),
-        Err(what) => match DEVIATIONS.iter().find(|(on_purpose, _)| *on_purpose == what) {
+        Err(what) => match DEVIATIONS
+            .iter()
+            .find(|(on_purpose, _)| *on_purpose == what)
+        {
             Some((on_purpose, _)) => Ok(Some(on_purpose)),
             None => Err(what),
         },
