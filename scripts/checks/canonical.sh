@@ -11,7 +11,7 @@ else
     "$(grep -o 'sha256 [0-9a-f]\{64\}' "$DATA/README.md" | head -1 | cut -d' ' -f2)"
   rm -r "$WORK/full"
   unpack "$DATA/canonical-cases.tar.zst" "$WORK/cases"
-  # catalogd loses or refuses what these hold; see shared/fbc/deviations.md. The last one is not in the order of its packages.
+  # catalogd loses or refuses what these hold; see shared/core/fbc/deviations.md. The last one is not in the order of its packages.
   different=(bigints json-numbers2 quoted-slash pkg-meta)
   found=()
   for fbc in "$WORK"/cases/*/fbc; do

@@ -91,7 +91,7 @@ full_catalog() {
 at_most() { if (($2 <= $3)); then ok "$1: $2 <= $3"; else not_ok "$1" "$2 > $3"; fi; }
 
 use_worker "$WORK/modules"
-at_most "size of the Worker, compressed" "$(gzip -9c "$MODULES/edge_function_bg.wasm" "$MODULES/edge_function.js" | wc -c)" $((1500 << 10))
+at_most "size of the Worker, compressed" "$(gzip -9c "$MODULES/edge_bg.wasm" "$MODULES/edge.js" | wc -c)" $((1500 << 10))
 is "a catalog is published" "$(outcome "$STORE" "demo=dir:$ROOT/tests/catalogs/v1" --identity)" "published 10"
 start_both "$STORE"
 contract demo demo-queue

@@ -1,6 +1,6 @@
 # Kills, full and read-only disks, and missing rights, over small catalogs. Each command ends in success or in a clear error, the published
 # state stays served, and the next run finishes the work. scripts/chaos has several writers, clocks that jump, and all of it at once.
-# The tests of shared/store have an S3 server that fails or hangs.
+# The tests of shared/core/store have an S3 server that fails or hangs.
 # shellcheck shell=bash
 
 # They take most of the time of this part.

@@ -1,5 +1,5 @@
 # Git's own server (git http-backend behind nginx, with TLS and a password) serves catalogs: branches, tags and commits, and repositories that
-# must be refused. The tests of shared/source have what moves, and what servers do wrong.
+# must be refused. The tests of shared/mirror/source have what moves, and what servers do wrong.
 # shellcheck shell=bash
 
 REPOS=$WORK/repositories TREE=$WORK/tree

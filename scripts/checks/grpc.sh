@@ -1,5 +1,5 @@
 # The registry API as its clients find it: grpcurl with and without TLS, health, clients that read next to nothing, and floods of HTTP/2.
-# The part opm compares answers. The tests of shared/grpc have streams while the catalog changes.
+# The part opm compares answers. The tests of shared/serving/grpc have streams while the catalog changes.
 # shellcheck shell=bash
 
 STORE=$WORK/store

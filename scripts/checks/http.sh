@@ -1,4 +1,4 @@
-# The description of the HTTP API, and the end of `serve` while curl reads. The tests of shared/http have the HTTP contract.
+# The description of the HTTP API, and the end of `serve` while curl reads. The tests of shared/serving/api have the HTTP contract.
 # shellcheck shell=bash
 
 STORE=$WORK/store

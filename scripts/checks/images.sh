@@ -1,5 +1,5 @@
-# Which images a catalog needs: against jq over its lines, and in the hands of skopeo and of a registry. The tests of shared/olm and
-# shared/http have what changed between two states.
+# Which images a catalog needs: against jq over its lines, and in the hands of skopeo and of a registry. The tests of shared/operators/olm and
+# shared/serving/api have what changed between two states.
 # shellcheck shell=bash
 
 export LC_ALL=C

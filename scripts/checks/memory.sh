@@ -2,7 +2,7 @@
 # some of them in a function of 128 MB. Only an optimised program says something: scripts/long-checks runs this part.
 # shellcheck shell=bash
 
-# Figure that functions/local/CONFIGURATION.md documents, in MB.
+# Figure that functions/catalog-mirror/CONFIGURATION.md documents, in MB.
 PROCESS_MAX=512
 FUNCTION_MAX=128
 

@@ -5,7 +5,7 @@
 # shellcheck shell=bash
 
 DATA=$(data_folder)
-RECORDED=$ROOT/shared/grpc/tests/recorded
+RECORDED=$ROOT/shared/serving/grpc/tests/recorded
 
 # answers_agree NAME FOLDER: its server goes on until the next one.
 answers_agree() {

@@ -1,5 +1,5 @@
 # Of every kind of name, scope and OpenPGP signature: the mirror publishes exactly what skopeo would take by the same policy.json.
-# Debian's skopeo is built without sigstore. The tests of shared/trust and tests/e2e/verified.rs have the policies for signatures in
+# Debian's skopeo is built without sigstore. The tests of shared/core/trust and tests/e2e/verified.rs have the policies for signatures in
 # cosign's form, whose names are compared in the same way.
 # shellcheck shell=bash
 

@@ -14,9 +14,9 @@ SERVED=$URL HASH=$(pointer | jq -r .contentHash)
 start_reader "$PLACE"
 LOG=$FUNCTION_LOG
 contract demo demo-queue
-# An event as the service sends it; functions/reader/tests/it/events.rs has all recorded ones.
+# An event as the service sends it; functions/reader-function/tests/it/events.rs has all recorded ones.
 is "a body comes out of its base64 whole" \
-  "$(invoke reader "$ROOT/functions/reader/tests/events/url-all.json" | jq -r .body | base64 -d | sha256)" "$HASH"
+  "$(invoke reader "$ROOT/functions/reader-function/tests/events/url-all.json" | jq -r .body | base64 -d | sha256)" "$HASH"
 start_reader "$PLACE" INLINE_MAX=1000
 redirected demo "$HASH"
 matches "by a signed URL" "$(field "$URL/catalogs/demo/api/v1/all" location)" "^$MOTO_URL/mirror/reader/$(pointer | jq -r .all.identity.key)\\?.*X-Amz-Signature="

@@ -1,5 +1,5 @@
 # The store in a bucket: the server passes the suite that the folder passes, and updates and races of publishers end as they do in a
-# folder. The server is moto; the part minio has MinIO. The tests of shared/store have servers that ignore the conditions of writes.
+# folder. The server is moto; the part minio has MinIO. The tests of shared/core/store have servers that ignore the conditions of writes.
 # shellcheck shell=bash
 
 # passes_suite NAME PLACE [OPTION...]

@@ -5,7 +5,7 @@
 
 # table: `server|version|conditions|store|tree`, a line for each server that was tried.
 table() {
-  sed -n '/^## Stores in S3/,/^## Copies/s/^| \([^|]*\) | \([^|]*\) | \([^|]*\) | \([^|]*\) | \([^|]*\) |$/\1|\2|\3|\4|\5/p' "$ROOT/functions/local/README.md" |
+  sed -n '/^## Stores in S3/,/^## Copies/s/^| \([^|]*\) | \([^|]*\) | \([^|]*\) | \([^|]*\) | \([^|]*\) |$/\1|\2|\3|\4|\5/p' "$ROOT/functions/catalog-mirror/README.md" |
     grep -v '^Server|\|documented'
 }
 

@@ -32,7 +32,7 @@ with_cosigns_form() {
   unsign signed:now
 }
 
-# cosign must accept what openssl signed, and only cosign makes bundles. Fixtures that cosign made are in shared/trust; the
+# cosign must accept what openssl signed, and only cosign makes bundles. Fixtures that cosign made are in shared/core/trust; the
 # unit tests there read them in each run.
 with_cosign() {
   local image

@@ -107,7 +107,7 @@ spread() { sort -n -k"$2,$2" "$1" | awk -v c="$2" '{v[NR] = $c} END {m = v[int((
 # start_floor HEAD BODY: a server with one answer, at FLOOR.
 start_floor() {
   if [[ ! -x ${FLOOR_PROGRAM:-} ]]; then
-    (cd "$ROOT" && cargo build --locked --quiet --profile dist -p catalog-mirror-server --example floor)
+    (cd "$ROOT" && cargo build --locked --quiet --profile dist -p server --example floor)
     FLOOR_PROGRAM=$(target_folder)/dist/examples/floor
   fi
   FLOOR=127.0.0.1:$(free_port)

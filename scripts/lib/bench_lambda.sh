@@ -6,7 +6,7 @@
 use_functions() {
   FUNCTIONS=${CATALOG_MIRROR_FUNCTIONS:-} ZIPS=${CATALOG_MIRROR_ZIPS:-}
   if [[ -z $FUNCTIONS ]]; then
-    (cd "$ROOT" && cargo build --quiet --profile lambda -p catalog-mirror-poller -p catalog-mirror-reader)
+    (cd "$ROOT" && cargo build --quiet --profile lambda -p poller -p reader-function)
     FUNCTIONS=$(target_folder)/lambda
   fi
   if [[ -z $ZIPS ]]; then
@@ -68,7 +68,7 @@ starts() {
 
 # A pointer that is trusted for an hour leaves the reader's own time.
 bench_reader() {
-  local events=$ROOT/functions/reader/tests/events
+  local events=$ROOT/functions/reader-function/tests/events
   "${POLL[@]}" --store s3://bench/mirror --catalog "demo=$PLAIN_REGISTRY/ns/$SMALL:v1" >/dev/null || true
   row "reader, zipped" "$(zipped reader)" MB goal 3.5
   starts reader 8

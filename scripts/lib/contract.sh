@@ -1,4 +1,4 @@
-# The HTTP contract: a server of a mirror answers curl as `serve` does, whatever runs it. The tests of shared/http have what `serve` answers.
+# The HTTP contract: a server of a mirror answers curl as `serve` does, whatever runs it. The tests of shared/serving/api have what `serve` answers.
 # shellcheck shell=bash
 
 # contract NAME PACKAGE: asks URL, and SERVED, which is a `serve` of the same store. The catalog NAME has that package. It has to be small

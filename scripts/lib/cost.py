@@ -15,7 +15,7 @@ GROWTH_MAX = 5
 FLOOR = 0.3
 # What takes longer than this many seconds has no cost in proportion to its input, or a bad one.
 SECONDS_MAX = 200
-# Of a process with the default limits, as functions/local/CONFIGURATION.md says, in MB.
+# Of a process with the default limits, as functions/catalog-mirror/CONFIGURATION.md says, in MB.
 MEMORY_MAX = 512
 QUERY = "feature kindz a1b2c3word package zzzzzz aword"
 

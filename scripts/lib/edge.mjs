@@ -12,8 +12,8 @@ const [library, modules, store, port, ...variables] = process.argv.slice(2)
 const { Miniflare } = createRequire(join(library, 'package.json'))('miniflare')
 
 const shim = `
-import wasm from './edge_function_bg.wasm'
-import * as mirror from './edge_function.js'
+import wasm from './edge_bg.wasm'
+import * as mirror from './edge.js'
 const { memory } = mirror.initSync({ module: wasm })
 let mode = 'works'
 class R2Bucket {

@@ -21,10 +21,10 @@ use_worker() {
       AR_wasm32_unknown_unknown=llvm-ar CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=wasm-ld-22 \
       /usr/bin/cargo build "${WORKER_BUILD[@]}" -Zbuild-std=std,panic_abort
   fi &&
-    "$WASM_BINDGEN" --target web --no-typescript --out-dir "$1" "$target/wasm32-unknown-unknown/lambda/edge_function.wasm" ||
+    "$WASM_BINDGEN" --target web --no-typescript --out-dir "$1" "$target/wasm32-unknown-unknown/lambda/edge.wasm" ||
     die "the Worker does not build"
 }
-WORKER_BUILD=(--manifest-path "$ROOT/Cargo.toml" --locked --quiet --profile lambda --package catalog-mirror-edge --target wasm32-unknown-unknown)
+WORKER_BUILD=(--manifest-path "$ROOT/Cargo.toml" --locked --quiet --profile lambda --package edge --target wasm32-unknown-unknown)
 
 has_wasm_target() {
   timeout 60 rustup --quiet target add wasm32-unknown-unknown 2>/dev/null

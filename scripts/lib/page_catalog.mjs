@@ -8,7 +8,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-const PAGE = `${dirname(new URL(import.meta.url).pathname)}/../../shared/http/page/page.js`;
+const PAGE = `${dirname(new URL(import.meta.url).pathname)}/../../shared/serving/api/page/page.js`;
 const script = readFileSync(PAGE, 'utf8').replace(/addEventListener\('hashchange', show\);\nshow\(\);\n$/, 'return { Package, extension, subscription, imageSet };');
 const { Package, extension, subscription, imageSet } = new Function(script)();
 

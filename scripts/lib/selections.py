@@ -3,7 +3,7 @@
 
 selections.py PROGRAM STORE CATALOG LINES PACKAGES: LINES has the canonical lines of CATALOG in STORE, and PACKAGES is the number
 of packages to try, those with the most channels and bundles first. Prints each difference. Fails if there is one, or if a row
-of the table was never answered with bundles. Rows that must be refused are in shared/compose/tests/it/rows.txt.
+of the table was never answered with bundles. Rows that must be refused are in shared/operators/compose/tests/it/rows.txt.
 """
 
 import collections

@@ -45,7 +45,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
 const FIRST_STEPS: [&str; 3] = ["README.md", "infra/disconnected/imageset.md", SIGNING];
 
 /// Page whose mirror signs from its first publication on.
-const SIGNING: &str = "shared/trust/SIGNATURES.md";
+const SIGNING: &str = "shared/core/trust/SIGNATURES.md";
 
 /// Programs of others, which need servers or a cluster. They read what they are given.
 const STAND_INS: &[(&str, &str)] = &[

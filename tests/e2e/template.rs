@@ -53,7 +53,7 @@ fn cdn_serves_each_public_kind_of_object_from_bucket() {
 /// A route with query parameters needs a cache key with the query: the default behaviour drops it.
 #[test]
 fn cdn_keeps_query_of_routes_that_take_one() {
-    let document: Value = serde_json::from_str(&read("shared/http/openapi.json")).unwrap();
+    let document: Value = serde_json::from_str(&read("shared/serving/api/openapi.json")).unwrap();
     let paths = document["paths"].as_object().unwrap().iter();
     let queried: Vec<&String> = paths
         .filter(|(_, item)| takes_query(item))

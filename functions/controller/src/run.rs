@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use api::HttpSettings;
 use axum::{Router, middleware};
 use futures_util::StreamExt;
-use http_api::HttpSettings;
 use kube::runtime::events::Recorder;
 use kube::runtime::{WatchStreamExt, reflector, watcher};
 use kube::{Api, Client};
@@ -58,7 +58,7 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
 
     let mut registry = Registry::with_prefix("catalog_mirror");
     let polls = publish::PollMetrics::register(&mut registry);
-    let requests = http_api::HttpMetrics::register(&mut registry);
+    let requests = api::HttpMetrics::register(&mut registry);
     let collections = GcMetrics::register(&mut registry);
     let connections = server::ServerMetrics::register(&mut registry);
     let metrics = ControllerMetrics::register(&mut registry);
@@ -129,12 +129,12 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
         // Another replica may have published to the same store, and a status may name that state
         // already.
         freshness: POINTER_FRESHNESS,
-        offload: http_api::offload,
+        offload: api::offload,
         ..ReaderSettings::default()
     };
     let catalogs = PublishedCatalogs::new(store, settings);
     let gate = middleware::from_fn_with_state(served.clone(), refuse_behind);
-    let routes = http_api::router(catalogs, HttpSettings::default(), requests).layer(gate);
+    let routes = api::router(catalogs, HttpSettings::default(), requests).layer(gate);
     let address = start(api, &flags.catalogs_server_addr, routes).await?;
     tracing::info!(%address, store = %place, base = flags.base(), "serving");
 

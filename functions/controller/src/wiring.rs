@@ -104,8 +104,8 @@ pub(crate) fn server(
         ..server::ServerLimits::default()
     };
     let front = server::Front {
-        is_open: http_api::is_probe,
-        refuse: http_api::refuse,
+        is_open: api::is_probe,
+        refuse: api::refuse,
     };
     let server = server::Server::new(limits, metrics, Some(front));
     match (&flags.tls_cert, &flags.tls_key) {

@@ -11,9 +11,9 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
+use api::{BaseUrl, HttpMetrics, HttpSettings, LargeBodies};
 use axum::Router;
 use config::Variables;
-use http_api::{BaseUrl, HttpMetrics, HttpSettings, LargeBodies};
 use reader::{PublishedCatalogs, ReaderSettings};
 use trust::{PublicKey, Trust};
 use worker::{
@@ -106,7 +106,7 @@ fn build(env: &Env) -> worker::Result<Router> {
     let store = R2Store { bucket, prefix };
     let catalogs = PublishedCatalogs::new(Arc::new(store), reading);
     // A Worker has no /metrics: each isolate would count for itself.
-    Ok(http_api::router(catalogs, settings, HttpMetrics::default()))
+    Ok(api::router(catalogs, settings, HttpMetrics::default()))
 }
 
 /// Returns the time of the last input or output: a Worker's clock stands still between them.

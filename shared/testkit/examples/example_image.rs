@@ -8,11 +8,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use catalog_mirror_testkit::{ImageBuilder, Layer};
+use testkit::{ImageBuilder, Layer};
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let layout = root.join("functions/local/example");
+    let layout = root.join("functions/catalog-mirror/example");
     if layout.exists() {
         fs::remove_dir_all(&layout).expect("the old layout can be removed");
     }

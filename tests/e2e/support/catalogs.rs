@@ -17,7 +17,7 @@ pub(crate) fn folder(version: &str) -> PathBuf {
 
 /// Returns the OCI layout of the demo, which holds both versions.
 pub(crate) fn example_layout() -> PathBuf {
-    cargo::root().join("functions/local/example")
+    cargo::root().join("functions/catalog-mirror/example")
 }
 
 /// Files with their paths below the FBC root.

@@ -4,10 +4,10 @@ use std::sync::{Arc, LazyLock};
 use trust::openpgp::read_keyring;
 use trust::policy::Keyring;
 
-/// Reads fixtures made by GnuPG or skopeo; see `fixtures/make` in `shared/trust`.
+/// Reads fixtures made by GnuPG or skopeo; see `fixtures/make` in `shared/core/trust`.
 macro_rules! fixtures {
     ($($name:literal)*) => {
-        [$(include_bytes!(concat!("../../../shared/trust/src/openpgp/fixtures/", $name))),*]
+        [$(include_bytes!(concat!("../../../shared/core/trust/src/openpgp/fixtures/", $name))),*]
     };
 }
 

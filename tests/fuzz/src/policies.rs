@@ -11,15 +11,15 @@ use trust::{PublicKey, pae};
 
 use crate::publisher;
 
-/// Digest, payload, signature and bundle made by cosign; see `shared/trust`.
+/// Digest, payload, signature and bundle made by cosign; see `shared/core/trust`.
 const DIGEST: &str = "sha256:5a57d71063c67896cf87e4824d3eb3ed5e6c474dae34fe47d62d2414968986c9";
 pub(crate) const PAYLOAD: &[u8] =
-    include_bytes!("../../../shared/trust/src/policy/fixtures/payload.json");
+    include_bytes!("../../../shared/core/trust/src/policy/fixtures/payload.json");
 pub(crate) const SIGNATURE: &str =
-    include_str!("../../../shared/trust/src/policy/fixtures/payload.sig");
+    include_str!("../../../shared/core/trust/src/policy/fixtures/payload.sig");
 pub(crate) const BUNDLE: &[u8] =
-    include_bytes!("../../../shared/trust/src/policy/fixtures/bundle.json");
-const KEY: &str = include_str!("../../../shared/trust/src/policy/fixtures/cosign.pub");
+    include_bytes!("../../../shared/core/trust/src/policy/fixtures/bundle.json");
+const KEY: &str = include_str!("../../../shared/core/trust/src/policy/fixtures/cosign.pub");
 
 const COSIGN: &str = "cosign container image signature";
 const SIMPLE: &str = "atomic container signature";

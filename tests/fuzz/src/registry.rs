@@ -100,7 +100,7 @@ fn ask(index: &ApiIndex, lines: &[u8]) {
 /// Returns the lines of each package of the crafted catalog.
 pub(crate) fn seeds() -> Vec<Vec<u8>> {
     let mut packages = BTreeMap::<String, Vec<u8>>::new();
-    let catalog = include_bytes!("../../../shared/grpc/tests/recorded/crafted.jsonl");
+    let catalog = include_bytes!("../../../shared/serving/grpc/tests/recorded/crafted.jsonl");
     for line in catalog.split_inclusive(|byte| *byte == b'\n') {
         let meta: serde_json::Value = serde_json::from_slice(line).expect("a line is JSON");
         let name = meta["package"]

@@ -2,10 +2,10 @@
 
 use std::{path::Path, sync::Arc};
 
+use api::HttpMetrics;
 use axum::{Router, body::Body};
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Uri};
-use http_api::HttpMetrics;
 use model::{CatalogName, Current, Document, Key, Snapshot, StoredDocument};
 use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, PollOptions};
 use source::{Source, Sources};
@@ -95,9 +95,9 @@ impl Site {
 fn router(store: &MemoryStore) -> Router {
     let catalogs =
         reader::PublishedCatalogs::new(Arc::new(store.clone()), reader::ReaderSettings::default());
-    http_api::router(
+    api::router(
         catalogs,
-        http_api::HttpSettings::default(),
+        api::HttpSettings::default(),
         HttpMetrics::default(),
     )
 }

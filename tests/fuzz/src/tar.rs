@@ -1,5 +1,5 @@
 // The generator of the archives that are compared with Go's answers.
-#[path = "../../../shared/oci/src/unpack/tar/tests/differential/archives.rs"]
+#[path = "../../../shared/core/oci/src/unpack/tar/tests/differential/archives.rs"]
 mod archives;
 
 use testkit::{ImageBuilder, Layer};

@@ -1,9 +1,9 @@
 // The generator of the files that are compared with Go's answers.
-#[path = "../../../shared/fbc/tests/differential/changes.rs"]
+#[path = "../../../shared/core/fbc/tests/differential/changes.rs"]
 mod changes;
-#[path = "../../../shared/fbc/tests/differential/documents/mod.rs"]
+#[path = "../../../shared/core/fbc/tests/differential/documents/mod.rs"]
 mod documents;
-#[path = "../../../shared/fbc/tests/differential/words.rs"]
+#[path = "../../../shared/core/fbc/tests/differential/words.rs"]
 mod words;
 
 use testkit::Random;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use api::{HttpMetrics, HttpSettings};
 use axum::{Router, body::to_bytes, middleware::map_response, response::Response, routing::get};
 use http::{StatusCode, header::CONTENT_TYPE};
-use http_api::{HttpMetrics, HttpSettings};
 use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, PollOptions};
 use reader::{PublishedCatalogs, ReaderSettings};
 use source::{Source, SourceSettings, Sources};
@@ -50,7 +50,7 @@ async fn mirror() -> Router {
     }
     let page = Router::new().route("/metrics", get(async || "# EOF\n"));
     let catalogs = PublishedCatalogs::new(Arc::new(store), ReaderSettings::default());
-    http_api::router(catalogs, HttpSettings::default(), HttpMetrics::default()).merge(page)
+    api::router(catalogs, HttpSettings::default(), HttpMetrics::default()).merge(page)
 }
 
 /// Runs scenarios over both versions of HTTP until every path is checked or a violation is found.

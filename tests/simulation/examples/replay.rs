@@ -1,6 +1,6 @@
 //! Runs seeds of the simulation and prints what happened: `replay SEED...`
 
-use catalog_mirror_simulation::{Scenario, run};
+use simulation::{Scenario, run};
 
 fn main() {
     for seed in std::env::args().skip(1) {

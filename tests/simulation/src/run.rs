@@ -43,7 +43,7 @@ impl fmt::Display for Broken {
         )?;
         writeln!(
             f,
-            "replay: cargo run -p catalog-mirror-simulation --example replay -- {seed}"
+            "replay: cargo run -p simulation --example replay -- {seed}"
         )?;
         writeln!(
             f,

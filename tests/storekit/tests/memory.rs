@@ -2,10 +2,10 @@
 
 use std::future::{pending, ready};
 
-use catalog_mirror_storekit::{Answer, MemoryStore, Moment};
 use futures_util::FutureExt as _;
 use model::{Key, Kind, Sha256};
 use store::{Condition, Store as _, StoreError};
+use storekit::{Answer, MemoryStore, Moment};
 
 fn shard(number: u8) -> Key {
     Key::Object(Kind::Package, Sha256::of(&[number]))

@@ -17,7 +17,7 @@ import (
 )
 
 // answerInputs reads inputs from standard input, each after its size as four bytes, big endian. It prints a line for each: the answer,
-// or "error". The differential tests of shared/fbc and shared/oci make the inputs and compare the answers.
+// or "error". The differential tests of shared/core/fbc and shared/core/oci make the inputs and compare the answers.
 func answerInputs(answer func([]byte) (string, error)) {
 	in, out := bufio.NewReader(os.Stdin), bufio.NewWriter(os.Stdout)
 	defer out.Flush()

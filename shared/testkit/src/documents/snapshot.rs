@@ -11,7 +11,7 @@ use model::{
 ///
 /// ```
 /// let line = "{\"name\":\"db\",\"schema\":\"olm.package\"}\n";
-/// let snapshot = catalog_mirror_testkit::snapshot(&[("db", line)]);
+/// let snapshot = testkit::snapshot(&[("db", line)]);
 /// assert_eq!((snapshot.packages[0].name.as_str(), snapshot.metas), ("db", 1));
 /// ```
 pub fn snapshot(packages: &[(&str, &str)]) -> Snapshot {

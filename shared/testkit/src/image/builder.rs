@@ -16,7 +16,7 @@ pub(crate) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 /// Builder of an image in OCI format. The default has no layers and no labels.
 ///
 /// ```
-/// use catalog_mirror_testkit::{ImageBuilder, Layer};
+/// use testkit::{ImageBuilder, Layer};
 ///
 /// let layer = Layer::new().file("configs/db/catalog.json", r#"{"schema":"olm.package","name":"db"}"#);
 /// let image = ImageBuilder::catalog("/configs").layer(layer).build();

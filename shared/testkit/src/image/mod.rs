@@ -33,7 +33,7 @@ pub struct Image {
 /// Returns the digest of `bytes` as `sha256:HEX`.
 ///
 /// ```
-/// let digest = catalog_mirror_testkit::digest(b"");
+/// let digest = testkit::digest(b"");
 /// assert_eq!(digest, "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 /// ```
 pub fn digest(bytes: &[u8]) -> String {

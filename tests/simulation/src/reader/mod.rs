@@ -3,10 +3,10 @@ mod walk;
 use std::{collections::BTreeSet, sync::Arc};
 
 use ::reader::{PublishedCatalogs, ReaderSettings};
+use api::{HttpMetrics, HttpSettings, router};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
-use http_api::{HttpMetrics, HttpSettings, router};
 use model::{CatalogName, Key, Kind, Sha256};
 use testkit::Answer;
 

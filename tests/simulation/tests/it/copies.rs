@@ -1,6 +1,6 @@
 //! Clients of a copy that gets a state days after it was published.
 
-use catalog_mirror_simulation::{Faults, Scenario, Side, Step, Writer, run};
+use simulation::{Faults, Scenario, Side, Step, Writer, run};
 
 use super::{HOUR, PHASE, collect, poll, sync};
 

@@ -1,6 +1,6 @@
 //! A run is a function of its seed.
 
-use catalog_mirror_simulation::{Scenario, run};
+use simulation::{Scenario, run};
 
 #[test]
 fn run_of_one_seed_twice_has_equal_events() {

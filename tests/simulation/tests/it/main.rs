@@ -8,7 +8,7 @@ mod systematic;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{env, thread};
 
-use catalog_mirror_simulation::{Job, STRICT, Scenario, Side, run};
+use simulation::{Job, STRICT, Scenario, Side, run};
 
 const HOUR: u64 = 3_600_000;
 /// Time between two steps of collection: two hours and some minutes.

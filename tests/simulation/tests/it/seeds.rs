@@ -1,6 +1,6 @@
 //! Scenarios by chance.
 
-use catalog_mirror_simulation::Scenario;
+use simulation::Scenario;
 
 use super::{number, run_all};
 

@@ -1,9 +1,7 @@
 //! Every fault at every single operation of scenarios in which nothing else goes wrong.
 
-use catalog_mirror_simulation::{
-    DamageKind, Fault, Faults, Job, Part, Scenario, Side, Step, Writer, run,
-};
 use rstest::rstest;
+use simulation::{DamageKind, Fault, Faults, Job, Part, Scenario, Side, Step, Writer, run};
 
 use super::{HOUR, PHASE, collect, number, poll, run_all, sync};
 

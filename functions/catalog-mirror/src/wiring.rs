@@ -1,0 +1,148 @@
+//! From arguments and configuration to the parts that do the work.
+
+use std::{mem, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+
+use anyhow::Context;
+use config::{Config, ConfigProblems, ServerConfig, ServerLimitsConfig};
+use notify::Notifier;
+use publish::Mirror;
+use source::Sources;
+use store::{Store, StorePlace};
+use tokio::net::TcpListener;
+use trust::Trust;
+
+use crate::args::{
+    CatalogArgs, KeyArgs, RegistryArgs, StoreArgs, TrustArgs, files_and_keys, loader,
+};
+
+/// Returns the configuration of the files and the arguments together.
+pub(crate) fn config(
+    store: &StoreArgs,
+    args: &CatalogArgs,
+    server: ServerConfig,
+) -> Result<Config, ConfigProblems> {
+    let mut loader = loader(args.interval, &store.config, &args.keys);
+    let named = args.named_catalogs.iter().cloned();
+    named.for_each(|named| loader.named_catalog(named));
+    args.registries.apply(&mut loader);
+    loader.config.server.extend(server);
+    loader.finish()
+}
+
+/// Returns the reader of sources and the limits, from the files and the arguments together.
+pub(crate) fn sources(
+    files: &[PathBuf],
+    args: &RegistryArgs,
+) -> anyhow::Result<(Sources, publish::SourceLimits)> {
+    let config = source_config(files, args)?;
+    Ok((Sources::new(config.images)?, config.limits))
+}
+
+/// Returns another mirror, with connections and credentials from arguments alone.
+pub(crate) fn other_mirror(args: &RegistryArgs, mirror: &str) -> anyhow::Result<sync::HttpOrigin> {
+    let settings = source_config(&[], args)?.images;
+    let address: sync::Address = mirror.parse()?;
+    let headers = settings.header_files.read(&address.host())?;
+    Ok(sync::HttpOrigin::new(address, settings.http, headers)?)
+}
+
+/// Returns the configuration of sources, from the files and the arguments together.
+fn source_config(files: &[PathBuf], args: &RegistryArgs) -> Result<Config, ConfigProblems> {
+    let mut loader = loader(Duration::ZERO, files, &KeyArgs::default());
+    args.apply(&mut loader);
+    loader.finish()
+}
+
+/// Returns the keys that verify publications, from arguments alone.
+pub(crate) fn trust(args: &TrustArgs) -> Result<Option<Trust>, ConfigProblems> {
+    let keys = KeyArgs {
+        trust: args.clone(),
+        ..KeyArgs::default()
+    };
+    files_and_keys(&[], &keys).map(|config| config.keys.trust())
+}
+
+/// Returns the sender of change events to the configured receivers, which it takes.
+pub(crate) fn notifier(config: &mut Config, store: Arc<dyn Store>) -> Notifier {
+    Notifier::new(
+        store,
+        mem::take(&mut config.receivers),
+        config.events.clone(),
+    )
+}
+
+/// Answers of the HTTP API to the server in front of it.
+pub(crate) const FRONT: server::Front = server::Front {
+    is_open: api::is_probe,
+    refuse: api::refuse,
+};
+
+/// Returns the configured server. Its files are read here for the first time.
+pub(crate) fn server(
+    config: &ServerConfig,
+    metrics: server::ServerMetrics,
+) -> anyhow::Result<server::Server> {
+    let limits = limits(&server::ServerLimits::default(), &config.limits);
+    let mut server = with_tls(server::Server::new(limits, metrics, Some(FRONT)), config)?;
+    if let Some(path) = &config.readers {
+        let users = server.with_users(path.clone());
+        server = users.with_context(|| format!("cannot use {}", path.display()))?;
+    }
+    Ok(server)
+}
+
+/// Returns limits with those that are configured.
+pub(crate) fn limits(
+    default: &server::ServerLimits,
+    config: &ServerLimitsConfig,
+) -> server::ServerLimits {
+    // Defaults belong to the server: the configuration only knows what was written.
+    server::ServerLimits {
+        connections: config.connections.unwrap_or(default.connections),
+        streams: config.streams.unwrap_or(default.streams),
+        handshake: config.handshake.unwrap_or(default.handshake),
+        first_request: config.first_request.unwrap_or(default.first_request),
+        idle: config.idle.unwrap_or(default.idle),
+        stalled: config.stalled.unwrap_or(default.stalled),
+        drain: config.drain.unwrap_or(default.drain),
+        ..default.clone()
+    }
+}
+
+/// Adds the configured certificate, if there is one.
+pub(crate) fn with_tls(
+    server: server::Server,
+    config: &ServerConfig,
+) -> anyhow::Result<server::Server> {
+    let (Some(certificate), Some(key)) = (&config.tls_cert, &config.tls_key) else {
+        return Ok(server);
+    };
+    let tls = server.with_tls(certificate.clone(), key.clone());
+    tls.with_context(|| format!("cannot use {} and {}", certificate.display(), key.display()))
+}
+
+/// Returns the mirror that polls and publishes.
+pub(crate) fn mirror(
+    args: &CatalogArgs,
+    place: &StorePlace,
+    config: &Config,
+    store: Arc<dyn Store>,
+    metrics: publish::PollMetrics,
+) -> anyhow::Result<Mirror> {
+    let images =
+        Sources::new(config.images.clone()).context("cannot set up the registry client")?;
+    let settings = publish::MirrorSettings {
+        identity: args.identity.unwrap_or_else(|| place.wants_identity()),
+        signer: config.keys.signer(),
+        ..publish::MirrorSettings::with_limits(&config.limits)
+    };
+    Ok(Mirror::new(images, store, settings, metrics))
+}
+
+/// Binds a TCP port. An error names the option that chooses another one.
+pub(crate) async fn bind(address: SocketAddr, option: &str) -> anyhow::Result<TcpListener> {
+    let listener = TcpListener::bind(address).await;
+    listener.with_context(|| {
+        format!("cannot listen on {address} (choose another address with {option})")
+    })
+}

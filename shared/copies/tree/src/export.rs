@@ -1,0 +1,339 @@
+use std::collections::BTreeSet;
+use std::env;
+use std::fs::Permissions;
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use api::{HttpMetrics, HttpSettings};
+use async_trait::async_trait;
+use axum::{Router, body::Body};
+use bytes::Bytes;
+use futures_util::{StreamExt, TryStreamExt, stream};
+use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, ETAG, IF_NONE_MATCH};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
+use http_body_util::{BodyExt, Collected};
+use parking_lot::Mutex;
+use reader::{PublishedCatalogs, ReaderError, ReaderSettings};
+use serde::Serialize;
+use serde_json::Value;
+use tempfile::TempPath;
+use tokio::sync::OnceCell;
+use tower::ServiceExt;
+
+use crate::TreeForm;
+use crate::index::{INDEX, TreeIndex, WrittenFile};
+use crate::layout::{NamedFile, Phase, TreeLayout};
+
+/// Number of files that are written at a time.
+const CONCURRENT_WRITES: usize = 4;
+
+/// Memory for small objects that several files show, in bytes.
+const CACHE_BYTES: u64 = 16 << 20;
+
+/// Place of a tree.
+#[async_trait]
+pub trait TreeTarget: Send + Sync + 'static {
+    /// Returns the form of its files.
+    fn form(&self) -> TreeForm;
+
+    /// Returns the folder for files before they are put.
+    fn temporary(&self) -> PathBuf {
+        env::temp_dir()
+    }
+
+    /// Returns the list of files, or `None` for an empty place.
+    ///
+    /// # Errors
+    /// [`TreeError::Foreign`] for a place with other files, and failures of the place.
+    async fn index(&self) -> Result<Option<Bytes>, TreeError>;
+
+    /// Returns true if the file is there with this size, as far as the place tells without a
+    /// request for each file.
+    fn has(&self, _path: &str, _size: u64) -> bool {
+        true
+    }
+
+    /// Returns a temporary link to `source`, an earlier file of the tree with the same bytes, or to
+    /// the object of the store for `path` itself. Returns nothing where that cannot be done.
+    fn link(&self, _path: &str, _source: &str) -> Option<TempPath> {
+        None
+    }
+
+    /// Gives a temporary file its name, and the header fields of its answer. Others see all of it
+    /// or nothing of it.
+    ///
+    /// # Errors
+    /// Failures of the place.
+    async fn put(&self, path: &str, fields: &HeaderMap, file: TempPath) -> io::Result<()>;
+
+    /// Deletes a file. One that is not there is no error.
+    ///
+    /// # Errors
+    /// Failures of the place.
+    async fn delete(&self, path: &str) -> io::Result<()>;
+}
+
+/// Result of a run.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TreeReport {
+    /// Number of catalogs.
+    pub catalogs: usize,
+    /// Number of files that the tree has.
+    pub files: usize,
+    /// Number of files that were written.
+    pub written: usize,
+    /// Bytes that were written.
+    pub bytes: u64,
+    /// Number of files that became links to files of the store or of the tree.
+    pub linked: usize,
+    /// Number of files that were deleted.
+    pub deleted: usize,
+    /// Names that no file can have, such as a package `..`.
+    pub left_out: Vec<String>,
+}
+
+/// Brings a tree up to date with the published states of a store. `now` is the time of the run. A
+/// run that is killed leaves a tree that serves the old or the new state of each catalog, and that
+/// the next run completes.
+///
+/// # Errors
+/// [`TreeError`]. What was written stays.
+pub async fn export(
+    store: Arc<dyn store::Store>,
+    target: Arc<dyn TreeTarget>,
+    now: SystemTime,
+) -> Result<TreeReport, TreeError> {
+    let settings = ReaderSettings {
+        cache_bytes: CACHE_BYTES,
+        // One state of each catalog for the whole run.
+        freshness: Duration::MAX,
+        offload: api::offload,
+        ..ReaderSettings::default()
+    };
+    let catalogs = PublishedCatalogs::new(store, settings);
+    let mut known = match target.index().await? {
+        Some(bytes) => serde_json::from_slice(&bytes).map_err(TreeError::Index)?,
+        None => TreeIndex::default(),
+    };
+    known.forget_unfinished();
+    let mut run = ExportRun {
+        router: api::router(
+            catalogs.clone(),
+            HttpSettings::default(),
+            HttpMetrics::default(),
+        ),
+        planned: known.clone(),
+        known,
+        begun: OnceCell::new(),
+        report: Mutex::default(),
+        target,
+    };
+    let mut layout = TreeLayout::new(run.target.form());
+    let mut names = BTreeSet::new();
+    for state in catalogs.all().await? {
+        let list = NamedFile::new(format!("v2/{}/tags/list", state.name()), Phase::Tags);
+        let list = run.ask(&list, None).await.into_body().collect().await;
+        let list = list.map(Collected::to_bytes).unwrap_or_default();
+        let list: Value = serde_json::from_slice(&list).unwrap_or_default();
+        let tags = list["tags"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str);
+        layout.add_catalog(&catalogs, &state, tags).await?;
+        names.insert(state.name().to_string());
+    }
+    let (files, left_out) = layout.finish();
+    run.planned.is_unfinished = true;
+    for file in &files {
+        run.planned.files.entry(file.path.clone()).or_default();
+    }
+    let mut index = TreeIndex::default();
+    for phase in files.chunk_by(|one, other| one.phase == other.phase) {
+        let updates = stream::iter(phase.to_vec()).map(|file| run.update(file));
+        let mut updates = updates.buffer_unordered(CONCURRENT_WRITES);
+        while let Some(update) = updates.try_next().await? {
+            index.files.extend(update);
+        }
+    }
+    let mut unnamed = run.planned.files.clone();
+    unnamed.retain(|path, _| !index.files.contains_key(path));
+    for (path, mut file) in unnamed {
+        if file.tag.is_empty() || file.is_due(now) || is_of_other_catalog(&path, &names) {
+            run.begin().await?;
+            run.target
+                .delete(&path)
+                .await
+                .map_err(TreeError::at(&path))?;
+            run.report.lock().deleted += 1;
+        } else {
+            index.files.insert(path, file);
+        }
+    }
+    if run.begun.initialized() || index != run.known {
+        run.write_index(&index).await?;
+    }
+    Ok(TreeReport {
+        catalogs: names.len(),
+        files: index.files.len(),
+        left_out,
+        ..run.report.into_inner()
+    })
+}
+
+struct ExportRun {
+    router: Router,
+    target: Arc<dyn TreeTarget>,
+    /// Files of the run before.
+    known: TreeIndex,
+    /// Files of the run before and of this one: the next run deletes what a killed one leaves and
+    /// nothing names.
+    planned: TreeIndex,
+    /// Set after `planned` was written, which is before the first change.
+    begun: OnceCell<()>,
+    /// Counts of what was written, linked and deleted.
+    report: Mutex<TreeReport>,
+}
+
+impl ExportRun {
+    async fn begin(&self) -> Result<(), TreeError> {
+        let begun = self
+            .begun
+            .get_or_try_init(|| self.write_index(&self.planned));
+        begun.await.copied()
+    }
+
+    async fn write_index(&self, index: &TreeIndex) -> Result<(), TreeError> {
+        let body = serde_json::to_vec(index).expect("texts and numbers become JSON");
+        self.write(INDEX, &HeaderMap::new(), body.into())
+            .await
+            .map(drop)
+    }
+
+    /// Writes a file unless it is there. Returns it with its path; nothing for one that the state
+    /// lacks.
+    async fn update(&self, file: NamedFile) -> Result<Option<(String, WrittenFile)>, TreeError> {
+        let known = self.known.files.get(&file.path);
+        let known = known.filter(|known| self.target.has(&file.path, known.size));
+        let answer = self
+            .ask(&file, known.and_then(|known| known.tag.parse().ok()))
+            .await;
+        let (status, fields) = (answer.status(), answer.headers());
+        let field = |name| fields.get(name).and_then(|value| value.to_str().ok());
+        let size = field(&CONTENT_LENGTH).and_then(|size| size.parse().ok());
+        let mut written = WrittenFile {
+            tag: field(&ETAG).unwrap_or_default().to_owned(),
+            size: size.unwrap_or_default(),
+            unnamed_since: None,
+        };
+        match (status, known) {
+            (StatusCode::NOT_MODIFIED, Some(known)) => written.size = known.size,
+            (StatusCode::NOT_FOUND, _) if !file.is_needed => return Ok(None),
+            (StatusCode::OK, _) => {
+                self.begin().await?;
+                let link = file
+                    .same
+                    .as_ref()
+                    .and_then(|same| self.target.link(&file.path, same));
+                if let Some(link) = link {
+                    let linked = self.target.put(&file.path, fields, link).await;
+                    linked.map_err(TreeError::at(&file.path))?;
+                    self.report.lock().linked += 1;
+                } else {
+                    let (parts, body) = answer.into_parts();
+                    written.size = self.write(&file.path, &parts.headers, body).await?;
+                    let mut report = self.report.lock();
+                    report.written += 1;
+                    report.bytes += written.size;
+                }
+            }
+            (status, _) => {
+                let answered = format!("{} is answered with {status}", file.url);
+                return Err(TreeError::at(&file.path)(io::Error::other(answered)));
+            }
+        }
+        Ok(Some((file.path, written)))
+    }
+
+    /// Asks the router for a file, unless it still has a tag.
+    async fn ask(&self, file: &NamedFile, known: Option<HeaderValue>) -> Response<Body> {
+        let coding = file.coding.content_encoding().unwrap_or("identity");
+        let mut request =
+            Request::get(&file.url).header(ACCEPT_ENCODING, format!("{coding}, *;q=0"));
+        if let Some(tag) = known {
+            request = request.header(IF_NONE_MATCH, tag);
+        }
+        let request = request.body(Body::empty()).expect("paths are escaped");
+        let Ok(answer) = self.router.clone().oneshot(request).await;
+        answer
+    }
+
+    /// Writes a file with the header fields of its answer. Returns its size in bytes.
+    async fn write(&self, path: &str, fields: &HeaderMap, body: Body) -> Result<u64, TreeError> {
+        let write = async {
+            let mut builder = tempfile::Builder::new();
+            // A web server is often another user.
+            let builder = builder.permissions(Permissions::from_mode(0o666));
+            let mut file = builder.tempfile_in(self.target.temporary())?;
+            let (mut body, mut size) = (body.into_data_stream(), 0);
+            while let Some(chunk) = body.try_next().await.map_err(io::Error::other)? {
+                file.write_all(&chunk)?;
+                size += chunk.len() as u64;
+            }
+            self.target.put(path, fields, file.into_temp_path()).await?;
+            Ok(size)
+        };
+        write.await.map_err(TreeError::at(path))
+    }
+}
+
+/// Returns true for a name below a catalog that is not there any more.
+fn is_of_other_catalog(path: &str, names: &BTreeSet<String>) -> bool {
+    let rest = path
+        .strip_prefix("catalogs/")
+        .or_else(|| path.strip_prefix("v2/"));
+    rest.and_then(|rest| rest.split_once('/'))
+        .is_some_and(|(name, _)| !names.contains(name))
+}
+
+/// The reason for which a tree is not brought up to date. It still serves the state before, or that
+/// of the run.
+#[derive(Debug, thiserror::Error)]
+pub enum TreeError {
+    /// The store cannot be read.
+    #[error("cannot read the mirror")]
+    Reader(#[from] ReaderError),
+    /// A file or an object of a bucket cannot be read or written.
+    #[error("cannot write {path}")]
+    Write {
+        /// Path in the tree.
+        path: String,
+        /// Error of the place, or of what was to be written.
+        source: io::Error,
+    },
+    /// The target has something and no `static.json`.
+    #[error("{0} holds files that are no static tree: name an empty or a new place")]
+    Foreign(String),
+    /// The target is the store, lies in it, or holds it.
+    #[error("{0} is the store, lies in it, or holds it: name another place")]
+    Store(String),
+    /// The list of files is damaged, or of a newer program.
+    #[error("static.json cannot be used: delete the tree and write it anew")]
+    Index(#[source] serde_json::Error),
+    /// Another program writes the tree.
+    #[error("another run writes {0}")]
+    Busy(PathBuf),
+}
+
+impl TreeError {
+    pub(crate) fn at(path: &str) -> impl FnOnce(io::Error) -> Self + '_ {
+        move |source| Self::Write {
+            path: path.to_owned(),
+            source,
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! The files of a tree: their paths, contents and order.
+
+use std::collections::BTreeMap;
+
+use api::page_files;
+use model::{Encoding, Kind, ObjectRef, Snapshot};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use reader::{PublishedCatalogs, PublishedState, ReaderError};
+
+/// Largest name of a file, in bytes: that of Linux, less the ending of a coding.
+const NAME_MAX: usize = 255 - ".gz".len();
+
+/// Form of the files of a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TreeForm {
+    /// Texts plain and as `.gz`; manifests with an ending for their media type.
+    Files,
+    /// Texts as `.gz` alone, and the rest as in [`Self::Files`].
+    GzipFiles,
+    /// Texts and pointers as gzip under their plain names: a bucket has the coding and the media
+    /// type beside the bytes.
+    Bucket,
+}
+
+/// Order of writing. A reader that follows a document finds all that it names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    Objects,
+    Blobs,
+    Documents,
+    Tags,
+    Pointers,
+    Catalogs,
+}
+
+/// File that the tree is to have: the answer of the router to a path.
+#[derive(Debug, Clone)]
+pub(crate) struct NamedFile {
+    /// Path in the tree.
+    pub(crate) path: String,
+    /// Path of the request, escaped.
+    pub(crate) url: String,
+    /// Coding that is asked for.
+    pub(crate) coding: Encoding,
+    pub(crate) phase: Phase,
+    /// File of the tree with the same bytes, of an earlier phase; for an object, its own path.
+    pub(crate) same: Option<String>,
+    /// False for what a state may lack, and for objects of earlier states, which may be collected.
+    pub(crate) is_needed: bool,
+}
+
+impl NamedFile {
+    pub(crate) fn new(path: String, phase: Phase) -> Self {
+        Self {
+            url: format!("/{path}"),
+            path,
+            coding: Encoding::Identity,
+            phase,
+            same: None,
+            is_needed: true,
+        }
+    }
+}
+
+/// All files of a tree.
+pub(crate) struct TreeLayout {
+    form: TreeForm,
+    files: BTreeMap<String, NamedFile>,
+    /// Names that no file can have.
+    left_out: Vec<String>,
+}
+
+impl TreeLayout {
+    pub(crate) fn new(form: TreeForm) -> Self {
+        let (files, left_out) = (BTreeMap::new(), Vec::new());
+        let mut layout = Self {
+            form,
+            files,
+            left_out,
+        };
+        let mut page = NamedFile::new("index.html".to_owned(), Phase::Catalogs);
+        page.url = "/".to_owned();
+        layout.text(page, None);
+        for path in page_files() {
+            layout.text(NamedFile::new(path.to_owned(), Phase::Documents), None);
+        }
+        layout.add(NamedFile::new("openapi.json".to_owned(), Phase::Documents));
+        layout.add(NamedFile::new("catalogs.json".to_owned(), Phase::Catalogs));
+        if form == TreeForm::Bucket {
+            // Clients of a registry ask for it first. A web server answers it by its settings.
+            layout.add(NamedFile::new("v2/".to_owned(), Phase::Documents));
+        }
+        layout
+    }
+
+    /// Adds the files of a catalog: its objects, those of earlier states that are stored, and its
+    /// names. `tags` are those of its image.
+    pub(crate) async fn add_catalog(
+        &mut self,
+        catalogs: &PublishedCatalogs,
+        state: &PublishedState,
+        tags: impl Iterator<Item = &str>,
+    ) -> Result<(), ReaderError> {
+        let (current, repository) = (state.current(), format!("v2/{}", state.name()));
+        let snapshot = state.snapshot().await?;
+        self.add_state(&current.snapshot, &snapshot, &repository, true);
+        for previous in &current.previous {
+            match catalogs.snapshot(&previous.snapshot).await {
+                Ok(earlier) => self.add_state(&previous.snapshot, &earlier, &repository, false),
+                // Collected, or damaged: it is not served either.
+                Err(ReaderError::Corrupt { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let named =
+            |name: &str, phase| NamedFile::new(format!("catalogs/{}/{name}", state.name()), phase);
+        let (all, mut whole) = (
+            named("api/v1/all", Phase::Blobs),
+            named("all.json", Phase::Documents),
+        );
+        whole.same = Some(all.path.clone());
+        for file in [all, whole] {
+            self.text(file, Some(current.all.gzip.key().to_string()));
+        }
+        let mut search = named("search.json", Phase::Documents);
+        search.is_needed = false;
+        self.text(search, None);
+        for package in &snapshot.packages {
+            let mut file = named(&format!("packages/{}", package.name), Phase::Documents);
+            let escaped = utf8_percent_encode(&package.name, NON_ALPHANUMERIC);
+            file.url = format!("/catalogs/{}/packages/{escaped}", state.name());
+            self.text(file, None);
+        }
+        self.add(named("content-hash", Phase::Documents));
+        self.add(named("status.json", Phase::Documents));
+        let pointer = named("current.json", Phase::Pointers);
+        match self.form {
+            // Clients ask a bucket for it most often, and its traffic costs money.
+            TreeForm::Bucket => self.text(pointer, None),
+            // One file, so that it changes at once.
+            TreeForm::Files | TreeForm::GzipFiles => self.add(pointer),
+        }
+        let mut list = NamedFile::new(format!("{repository}/tags/list"), Phase::Tags);
+        // A state may have no image.
+        list.is_needed = false;
+        self.add(list);
+        for tag in tags {
+            self.add(self.manifest(&repository, tag, ".index", Phase::Tags));
+        }
+        Ok(())
+    }
+
+    /// Returns the files in the order of writing, and the names that no file can have.
+    pub(crate) fn finish(mut self) -> (Vec<NamedFile>, Vec<String>) {
+        let is_folder = |path: &str| {
+            let inside = format!("{path}/");
+            let next = self.files.range(inside.clone()..).next();
+            next.is_some_and(|(next, _)| next.starts_with(&inside))
+        };
+        let (folders, mut files): (Vec<_>, Vec<_>) = self
+            .files
+            .values()
+            .cloned()
+            .partition(|file| is_folder(&file.path));
+        files.sort_by_key(|file| file.phase);
+        self.left_out
+            .extend(folders.into_iter().map(|file| file.path));
+        (files, self.left_out)
+    }
+
+    /// Adds the objects of a state, and the parts of its image by their names in the repository.
+    fn add_state(
+        &mut self,
+        stored: &ObjectRef,
+        snapshot: &Snapshot,
+        repository: &str,
+        is_needed: bool,
+    ) {
+        let mut parts = Vec::new();
+        let objects = snapshot.objects().into_iter().map(|entry| entry.object);
+        for key in objects
+            .chain([*stored])
+            .map(|object| object.key().to_string())
+        {
+            let mut file = NamedFile::new(key, Phase::Objects);
+            file.same = Some(file.path.clone());
+            parts.push(file);
+        }
+        if let Some(image) = &snapshot.image {
+            for blob in image.configs.iter().chain([&image.layer]) {
+                let path = format!("{repository}/blobs/{}", oci::digest(&blob.sha256));
+                let mut file = NamedFile::new(path, Phase::Blobs);
+                file.same = Some(blob.with_kind(Kind::Blob).key().to_string());
+                parts.push(file);
+            }
+            let manifests = image.manifests.iter().map(|blob| (blob, ".manifest"));
+            for (blob, ending) in manifests.chain([(&image.index, ".index")]) {
+                let digest = oci::digest(&blob.sha256);
+                parts.push(self.manifest(repository, &digest, ending, Phase::Documents));
+            }
+        }
+        for mut file in parts {
+            file.is_needed = is_needed;
+            // States share parts.
+            self.files
+                .entry(file.path.clone())
+                .or_insert(file)
+                .is_needed |= is_needed;
+        }
+    }
+
+    /// Returns a manifest, whose ending tells a server of files its media type.
+    fn manifest(&self, repository: &str, reference: &str, ending: &str, phase: Phase) -> NamedFile {
+        let mut file = NamedFile::new(format!("{repository}/manifests/{reference}"), phase);
+        if self.form != TreeForm::Bucket {
+            file.path.push_str(ending);
+        }
+        file
+    }
+
+    /// Adds a text in the codings of the form, unless no file can have its name. `gzip` is an
+    /// object with the same bytes.
+    fn text(&mut self, file: NamedFile, gzip: Option<String>) {
+        let is_name = |part: &str| {
+            !matches!(part, "" | "." | "..") && part.len() <= NAME_MAX && !part.contains('\0')
+        };
+        // A server would send the package `a.gz` as the gzip bytes of `a`.
+        let is_coding = self.form != TreeForm::Bucket && file.path.ends_with(".gz");
+        if is_coding || !file.path.split('/').all(is_name) {
+            self.left_out.push(file.path);
+            return;
+        }
+        let mut coded = file.clone();
+        (coded.coding, coded.same) = (Encoding::Gzip, gzip);
+        if self.form != TreeForm::Bucket {
+            coded.path.push_str(".gz");
+        }
+        if self.form == TreeForm::Files {
+            self.add(file);
+        }
+        self.add(coded);
+    }
+
+    fn add(&mut self, file: NamedFile) {
+        self.files.insert(file.path.clone(), file);
+    }
+}

@@ -1,0 +1,131 @@
+use std::time::Duration;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Limits for clients. Nothing in the server waits without one of them.
+///
+/// The head of a request has at most 32 KiB, its path and query 8,000 bytes. The number of header
+/// fields is limited by hyper, to 100.
+///
+/// ```
+/// use server::ServerLimits;
+///
+/// let limits = ServerLimits { connections: 64, ..ServerLimits::default() };
+/// assert_eq!(limits.idle.as_secs(), 75);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerLimits {
+    /// Concurrent connections. Default: 1,024. One more takes the place of the connection that has
+    /// been idle for longest. If none is idle, the new one is closed.
+    pub connections: usize,
+    /// Concurrent requests on an HTTP/2 connection. Default: 100.
+    pub streams: u32,
+    /// Time for a TLS handshake. Default: 10 s.
+    pub handshake: Duration,
+    /// Time from the connection, or its TLS handshake, to the end of the first request's head.
+    /// Default: 10 s.
+    pub first_request: Duration,
+    /// True if a client that has begun to speak HTTP/2 may wait with its first request. Default:
+    /// false.
+    ///
+    /// Clients of gRPC connect before they have a request, and take the end of the connection for a
+    /// failure.
+    pub may_wait: bool,
+    /// Time from the end of an answer to the head of the next request. Default: 75 s.
+    pub idle: Duration,
+    /// Time in which a client must take some bytes of a waiting answer. Default: 30 s.
+    ///
+    /// A client that takes less than about 4 kB a second may seem to take nothing: the kernel
+    /// reports free space in pieces of about 100 kB.
+    pub stalled: Duration,
+    /// Time for running answers after the server was asked to stop. Default: 20 s.
+    pub drain: Duration,
+}
+
+impl Default for ServerLimits {
+    fn default() -> Self {
+        Self {
+            // With all that a connection may buffer these take less than 256 MB. A mirror serves
+            // thousands of clusters that come now and then.
+            connections: 1024,
+            // The smallest number that RFC 9113, section 6.5.2, recommends.
+            streams: 100,
+            // Enough for a client on a bad line.
+            handshake: Duration::from_secs(10),
+            first_request: Duration::from_secs(10),
+            may_wait: false,
+            // Longer than the 60 s for which proxies keep idle connections, so that the proxy
+            // closes them: a request that crosses the server's close would fail.
+            idle: Duration::from_secs(75),
+            stalled: Duration::from_secs(30),
+            // Within the 30 s that Kubernetes and systemd units give.
+            drain: Duration::from_secs(20),
+        }
+    }
+}
+
+/// Checks of a connection within its shortest limit. A limit may be exceeded by a quarter.
+const CHECKS: u32 = 4;
+
+/// Longest time between two checks. Ten thousand idle connections that are checked each second take
+/// 6 % of a processor.
+const CHECK_INTERVAL_MAX: Duration = Duration::from_secs(3);
+
+impl ServerLimits {
+    /// Returns the limits for clients of gRPC, which open one connection and keep it.
+    pub fn grpc() -> Self {
+        Self {
+            // A connection that is idle takes less than 30 kB.
+            connections: 20_000,
+            may_wait: true,
+            // Long enough to never end a connection, and short enough to be added to a time.
+            idle: Duration::from_secs(100 * 365 * 24 * 3600),
+            drain: Duration::from_secs(10),
+            ..Self::default()
+        }
+    }
+
+    /// Returns the time between two checks of a connection, from 10 ms to 3 s.
+    pub(crate) fn check_interval(&self) -> Duration {
+        let shortest = self.first_request.min(self.idle).min(self.stalled);
+        (shortest / CHECKS).clamp(Duration::from_millis(10), CHECK_INTERVAL_MAX)
+    }
+}
+
+/// File descriptors for everything but connections: listener, store, logs, files that a poll
+/// writes.
+const OTHERS: u64 = 128;
+
+/// Raises the limit of open files for this many connections, as far as the system allows, and
+/// returns the number of connections that fit.
+///
+/// The usual soft limit of 1,024 is too small for the default of 1,024 connections.
+pub(crate) fn raise_limit(connections: usize) -> usize {
+    // Two for each: the socket, and the object that is being sent.
+    let wanted = 2 * connections as u64 + OTHERS;
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let allowed = maximum.map_or(wanted, |maximum| maximum.min(wanted));
+    let raised = Rlimit {
+        current: Some(allowed),
+        maximum,
+    };
+    let available = match current {
+        Some(current) if current < wanted => {
+            setrlimit(Resource::Nofile, raised).map_or(current, |()| allowed)
+        }
+        _ => wanted,
+    };
+    let fit = usize::try_from(available.saturating_sub(OTHERS) / 2).unwrap_or(usize::MAX);
+    fit.clamp(1, connections)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn raise_limit_returns_at_most_what_was_asked() {
+        assert_eq!(raise_limit(16), 16);
+        assert!((1..=usize::MAX / 4).contains(&raise_limit(usize::MAX / 4)));
+    }
+}
