@@ -140,6 +140,19 @@ impl Page {
     }
 }
 
+/// A version is released with words for its users.
+#[test]
+fn version_has_section_in_release_notes_and_format_stands_on_support_page() {
+    let version = format!("\n## {}\n", env!("CARGO_PKG_VERSION"));
+    let notes = fs::read_to_string(cargo::root().join("infra/RELEASES.md")).unwrap();
+    let section = notes.split_once(&version).unwrap().1;
+    let section = section.split("\n## ").next().unwrap();
+    assert!(section.contains("**What you must do**"), "{section}");
+    let support = fs::read_to_string(cargo::root().join("infra/SUPPORT.md")).unwrap();
+    let format = format!("archive of `export` | {} |", model::FORMAT_VERSION);
+    assert!(support.contains(&format), "the support page lacks: {format}");
+}
+
 /// Returns true for a relative path; links in crate READMEs may also name Rust items, such as
 /// `Limits::drain`.
 fn is_file_link(target: &str) -> bool {
