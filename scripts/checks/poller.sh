@@ -60,6 +60,9 @@ directly() {
   is "EventBridge heard of every publication" "$(messages "$HEARD" | jq -rc '[.[].detail.data.serial] | sort | join(" ")')" "1 2"
   matches "a log line has the request's id" "$(grep '"message":"polled catalog"' "$FUNCTION_LOG" | head -1)" '"request_id":"[0-9a-f-]+"'
   matches "metrics are log lines" "$(grep -c '"Namespace":"CatalogMirror"' "$FUNCTION_LOG")" '^[2-9]$'
+  # Another mirror of the account has the same names of metrics and of catalogs.
+  is "each of them belongs to this function" "$(grep '"Namespace":"CatalogMirror"' "$FUNCTION_LOG" |
+    jq -rc '[.FunctionName, (._aws.CloudWatchMetrics[].Dimensions[] | index("FunctionName"))] | join(" ")' | sort -u)" "poller 0"
   is "no secret is in the log" "$(grep -c "$REGISTRY_PASSWORD\|$S3_SECRET" "$FUNCTION_LOG")" 0
 }
 

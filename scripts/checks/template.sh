@@ -182,10 +182,18 @@ alarms() {
   is "the cost page counts the watched metrics, of the mirror and of AWS" \
     "$(sed -n 's/^METRICS = //p; s/^ALARMS = //p' "$ROOT/scripts/cost" | paste -sd' ')" \
     "$(wc -l <<<"$watched") $(of_type CloudWatch::Alarm "$metrics | 1" | wc -l)"
-  for metric in $(property Dashboard '.DashboardBody' | grep '"CatalogMirror"' | grep -o '"[A-Z][A-Za-z]*"' | grep -v '"CatalogMirror"' | tr -d '"') LastSuccessAge; do
+  for metric in $(property Dashboard .DashboardBody | jq -r '.widgets[].properties.metrics | select(.[0][0] == "CatalogMirror")[][1]') LastSuccessAge; do
     succeeds "the poller writes $metric" grep -rqw "$metric" "$ROOT/functions/poller/src"
   done
   succeeds "the dashboard is JSON" jq -e '.widgets | length > 0' <<<"$(property Dashboard .DashboardBody)"
+  # The metrics of two mirrors in one account and region have one namespace.
+  same_lines "each alarm sees this stack alone" "$(of_type CloudWatch::Alarm "[$metrics | .Dimensions // [] | map(\"\(.Name)=\(.Value)\") | join(\" \")]
+    | unique[] | \"\(\$name) \(.)\"")" "$(printf '%sAlarm FunctionName=Poller\n' NoPoll FailedPolls FailedCollection StuckCollection PollerErrors)
+DeadLettersAlarm QueueName=DeadLetters.QueueName
+ReaderErrorsAlarm FunctionName=Reader
+CdnErrorsAlarm DistributionId=Distribution Region=Global"
+  is "and so does each metric of the dashboard" "$(property Dashboard .DashboardBody | jq -c '.widgets[].properties.metrics[]
+    | select(([.[] | strings] | length < 4) and (tostring | contains("FunctionName=\\\"Poller") | not))')" ""
   resolve >"$WORK/plain.json"
   is "by default there is no dashboard" "$(jq 'has("Dashboard")' "$WORK/plain.json")" false
   is "without an address no alarm is sent" "$(RESOURCES=$WORK/plain.json of_type CloudWatch::Alarm '.AlarmActions // empty')" ''

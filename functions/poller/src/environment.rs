@@ -46,6 +46,8 @@ pub struct Environment {
     pub resolves: usize,
     /// Metrics to write. Default: those that alarms watch.
     pub metrics: MetricsLevel,
+    /// Name of the function, which all its metrics have. Default, outside of Lambda: `poller`.
+    pub function: String,
     /// Memory of the function, in MB; `None` outside of Lambda.
     pub memory_mb: Option<u64>,
 }
@@ -98,6 +100,7 @@ impl Environment {
         let side_by_side = variables.number("SIDE_BY_SIDE", COUNTS);
         let resolves = variables.number("RESOLVES", COUNTS);
         let metrics = variables.parsed("METRICS", level);
+        let function = variables.text("AWS_LAMBDA_FUNCTION_NAME");
         let memory_mb = variables.parsed("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", u64::from_str);
         let small = memory_mb.is_some_and(|memory| memory < SIDE_BY_SIDE_MEMORY_MB);
         // Returns if anything is missing or wrong.
@@ -114,6 +117,7 @@ impl Environment {
             side_by_side: side_by_side.unwrap_or(if small { 1 } else { 2 }),
             resolves: resolves.unwrap_or(RESOLVES),
             metrics: metrics.unwrap_or(MetricsLevel::Alarms),
+            function: function.unwrap_or_else(|| "poller".to_owned()),
             memory_mb,
         })
     }

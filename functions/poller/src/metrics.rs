@@ -4,6 +4,10 @@
 //! Each metric costs money, so only those in [`ALARMS`] are written by default. The values of the
 //! others are fields of the same lines, which a query of the logs finds.
 //!
+//! Each metric has the dimension `FunctionName`, as AWS's own metrics of a function have. Without
+//! it, all mirrors of an account and region would share one metric, and one that polls would hide
+//! another that does not.
+//!
 //! | metric | unit | written |
 //! |---|---|---|
 //! | `SuccessfulPolls`, `FailedPolls`, `Publications` | count | for each polled catalog |
@@ -24,7 +28,7 @@ use publish::Report;
 use serde_json::{Value, json};
 use upkeep::{GcError, GcReport};
 
-use crate::{MetricsLevel, round::Candidate};
+use crate::{Environment, MetricsLevel, round::Candidate};
 
 /// Namespace of all metrics. Alarms and dashboards of operators name it, so it must not change.
 const NAMESPACE: &str = "CatalogMirror";
@@ -38,15 +42,18 @@ const ALARMS: [&str; 5] = [
     "GcStateAge",
 ];
 
+/// Dimension of all metrics.
+const FUNCTION: &str = "FunctionName";
+
 /// Writes one line for each catalog of an event, with the report of its poll, if one ended.
-pub(crate) fn write(level: MetricsLevel, candidates: &[Candidate], reports: &[Report]) {
+pub(crate) fn write(environment: &Environment, candidates: &[Candidate], reports: &[Report]) {
     let now = SystemTime::now();
     let lines = candidates.iter().filter_map(|candidate| {
         let report = reports
             .iter()
             .find(|report| report.catalog == *candidate.name());
         line(
-            level,
+            environment,
             candidate.name(),
             &values(report, candidate.success_age(now)),
             now,
@@ -55,9 +62,9 @@ pub(crate) fn write(level: MetricsLevel, candidates: &[Candidate], reports: &[Re
     print(lines);
 }
 
-/// Writes the result of one run of garbage collection. Has no dimension, because catalogs share
-/// objects.
-pub(crate) fn write_collection(level: MetricsLevel, collected: &anyhow::Result<GcReport>) {
+/// Writes the result of one run of garbage collection. Has no dimension for the catalog, because
+/// catalogs share objects.
+pub(crate) fn write_collection(environment: &Environment, collected: &anyhow::Result<GcReport>) {
     let unreadable = match collected {
         Ok(report) => report.unreadable.len(),
         Err(error) => error
@@ -66,7 +73,7 @@ pub(crate) fn write_collection(level: MetricsLevel, collected: &anyhow::Result<G
     };
     print(
         collection(
-            level,
+            environment,
             collected.as_ref().ok(),
             unreadable as u64,
             SystemTime::now(),
@@ -85,18 +92,18 @@ fn print(mut lines: impl Iterator<Item = Value>) {
 }
 
 fn line(
-    level: MetricsLevel,
+    environment: &Environment,
     catalog: &CatalogName,
     values: &[Metric],
     now: SystemTime,
 ) -> Option<Value> {
-    let dimensions = match level {
-        MetricsLevel::Alarms | MetricsLevel::Off => json!([[]]),
-        // The empty set adds the total of all catalogs; the maximum of its ages is that of the
-        // worst catalog.
-        MetricsLevel::Catalog => json!([["Catalog"], []]),
+    let dimensions = match environment.metrics {
+        MetricsLevel::Alarms | MetricsLevel::Off => json!([[FUNCTION]]),
+        // The second set is the total of all catalogs; the maximum of its ages is that of the worst
+        // catalog.
+        MetricsLevel::Catalog => json!([[FUNCTION, "Catalog"], [FUNCTION]]),
     };
-    let mut line = embedded(level, &dimensions, values, now)?;
+    let mut line = embedded(environment, &dimensions, values, now)?;
     // Without the dimension it is a field of the log line only.
     line["Catalog"] = json!(catalog);
     Some(line)
@@ -104,7 +111,7 @@ fn line(
 
 /// Returns the line of one run, whose report is `None` if it failed.
 fn collection(
-    level: MetricsLevel,
+    environment: &Environment,
     collected: Option<&GcReport>,
     unreadable: u64,
     now: SystemTime,
@@ -123,7 +130,7 @@ fn collection(
         values.push(("DeletedBytes", "Bytes", report.deleted.bytes));
         values.push(("LeftObjects", "Count", report.left.objects));
     }
-    embedded(level, &json!([[]]), &values, now)
+    embedded(environment, &json!([[FUNCTION]]), &values, now)
 }
 
 /// Returns the number of a state, since a metric is a number: 0 none, 1 condemned, 2 deleting.
@@ -140,12 +147,12 @@ type Metric = (&'static str, &'static str, u64);
 
 /// Returns a line with all values; `None` if none of them is a metric of this level.
 fn embedded(
-    level: MetricsLevel,
+    environment: &Environment,
     dimensions: &Value,
     values: &[Metric],
     now: SystemTime,
 ) -> Option<Value> {
-    let is_written = |name| match level {
+    let is_written = |name| match environment.metrics {
         MetricsLevel::Alarms => ALARMS.contains(name),
         MetricsLevel::Catalog => true,
         MetricsLevel::Off => false,
@@ -163,6 +170,7 @@ fn embedded(
         .as_millis();
     let directive = json!({"Namespace": NAMESPACE, "Dimensions": dimensions, "Metrics": metrics});
     let mut line = json!({"_aws": {"Timestamp": timestamp, "CloudWatchMetrics": [directive]}});
+    line[FUNCTION] = json!(environment.function);
     for (name, _, value) in values {
         line[name] = json!(value);
     }
@@ -203,14 +211,29 @@ mod tests {
         UNIX_EPOCH + Duration::from_millis(NOW)
     }
 
-    fn measured(level: MetricsLevel, outcome: Option<Outcome>, age: Option<u64>) -> Option<Value> {
+    /// Returns the environment of the function `mirror-Poller-1`.
+    fn environment(level: &str) -> Environment {
+        let get = |name: &str| {
+            let value = match name {
+                "STORE" => "s3://bucket",
+                "CATALOGS" => "catalogs: [{name: a, source: quay.io/a/b:latest}]",
+                "METRICS" => level,
+                "AWS_LAMBDA_FUNCTION_NAME" => "mirror-Poller-1",
+                _ => return None,
+            };
+            Some(value.to_owned())
+        };
+        Environment::read(get).unwrap()
+    }
+
+    fn measured(level: &str, outcome: Option<Outcome>, age: Option<u64>) -> Option<Value> {
         let catalog: CatalogName = "a".parse().unwrap();
         let report = outcome.map(|outcome| Report {
             outcome,
             ..Report::new(catalog.clone())
         });
         let values = values(report.as_ref(), age.map(Duration::from_secs));
-        line(level, &catalog, &values, now())
+        line(&environment(level), &catalog, &values, now())
     }
 
     /// Returns the description of these metrics, given by their names and units.
@@ -228,58 +251,57 @@ mod tests {
 
     #[test]
     fn line_of_a_catalog_is_in_the_embedded_metric_format() {
-        let line = measured(MetricsLevel::Catalog, Some(Outcome::Published), Some(7));
+        let line = measured("catalog", Some(Outcome::Published), Some(7));
         let names = "SuccessfulPolls Count, FailedPolls Count, FailedForGood Count, Publications Count, LastSuccessAge Seconds";
         let expected = json!({
-            "_aws": described(&json!([["Catalog"], []]), names), "Catalog": "a",
+            "_aws": described(&json!([["FunctionName", "Catalog"], ["FunctionName"]]), names),
+            "FunctionName": "mirror-Poller-1", "Catalog": "a",
             "SuccessfulPolls": 1, "FailedPolls": 0, "FailedForGood": 0, "Publications": 1, "LastSuccessAge": 0,
         });
         assert_eq!(line, Some(expected));
         // For alarms it has the other values as fields only.
-        let line = measured(MetricsLevel::Alarms, Some(Outcome::Refused), Some(7));
+        let line = measured("alarms", Some(Outcome::Refused), Some(7));
         let expected = json!({
-            "_aws": described(&json!([[]]), "SuccessfulPolls Count, FailedPolls Count"), "Catalog": "a",
+            "_aws": described(&json!([["FunctionName"]]), "SuccessfulPolls Count, FailedPolls Count"),
+            "FunctionName": "mirror-Poller-1", "Catalog": "a",
             "SuccessfulPolls": 0, "FailedPolls": 1, "FailedForGood": 0, "Publications": 0, "LastSuccessAge": 7,
         });
         assert_eq!(line, Some(expected));
     }
 
     #[test]
-    fn line_of_a_collection_has_no_dimension() {
+    fn line_of_a_collection_has_no_dimension_for_the_catalog() {
         let mut report = GcReport::default();
         (report.state, report.age_seconds) = ("deleting", 60);
         (report.deleted.objects, report.deleted.bytes) = (3, 1000);
         report.left.objects = 2;
-        let line = |level, report| collection(level, report, 3, now());
+        let line = |level, report| collection(&environment(level), report, 3, now());
         let names = "FailedCollections Count, UnreadableStates Count, GcState None, GcStateAge Seconds, \
                      CondemnedObjects Count, DeletedObjects Count, DeletedBytes Bytes, LeftObjects Count";
         let mut expected = json!({
-            "_aws": described(&json!([[]]), names),
+            "_aws": described(&json!([["FunctionName"]]), names), "FunctionName": "mirror-Poller-1",
             "FailedCollections": 0, "UnreadableStates": 3, "GcState": 2, "GcStateAge": 60, "CondemnedObjects": 0,
             "DeletedObjects": 3, "DeletedBytes": 1000, "LeftObjects": 2,
         });
-        assert_eq!(
-            line(MetricsLevel::Catalog, Some(&report)).as_ref(),
-            Some(&expected)
-        );
+        assert_eq!(line("catalog", Some(&report)).as_ref(), Some(&expected));
         let names = "FailedCollections Count, GcState None, GcStateAge Seconds";
-        expected["_aws"] = described(&json!([[]]), names);
-        assert_eq!(line(MetricsLevel::Alarms, Some(&report)), Some(expected));
-        let described = described(&json!([[]]), "FailedCollections Count");
-        let failed = json!({"_aws": described, "FailedCollections": 1, "UnreadableStates": 3});
-        assert_eq!(line(MetricsLevel::Alarms, None), Some(failed));
+        expected["_aws"] = described(&json!([["FunctionName"]]), names);
+        assert_eq!(line("alarms", Some(&report)), Some(expected));
+        let described = described(&json!([["FunctionName"]]), "FailedCollections Count");
+        let failed = json!({
+            "_aws": described, "FunctionName": "mirror-Poller-1",
+            "FailedCollections": 1, "UnreadableStates": 3,
+        });
+        assert_eq!(line("alarms", None), Some(failed));
         for report in [Some(&report), None] {
-            assert_eq!(line(MetricsLevel::Off, report), None);
+            assert_eq!(line("off", report), None);
         }
     }
 
     #[test]
     fn line_without_metrics_is_not_written() {
-        assert_eq!(measured(MetricsLevel::Alarms, None, Some(7)), None);
-        assert_eq!(measured(MetricsLevel::Catalog, None, None), None);
-        assert_eq!(
-            measured(MetricsLevel::Off, Some(Outcome::Published), Some(1)),
-            None
-        );
+        assert_eq!(measured("alarms", None, Some(7)), None);
+        assert_eq!(measured("catalog", None, None), None);
+        assert_eq!(measured("off", Some(Outcome::Published), Some(1)), None);
     }
 }

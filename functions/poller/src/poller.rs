@@ -110,7 +110,7 @@ impl<'a> Invocation<'a> {
         let answer = self
             .poll(due, not_due, self.poller.environment.queue.as_deref())
             .await;
-        metrics::write(self.poller.environment.metrics, &all, &answer.reports);
+        metrics::write(&self.poller.environment, &all, &answer.reports);
         let mut reports = answer.reports.iter();
         let failed = reports.find_map(|report| Some((&report.catalog, report.error_text()?)));
         match failed {
@@ -145,7 +145,7 @@ impl<'a> Invocation<'a> {
             // Not through the queue: an operator waits for the result.
             self.poll(chosen.iter().collect(), Vec::new(), None).await
         };
-        metrics::write(self.poller.environment.metrics, &chosen, &answer.reports);
+        metrics::write(&self.poller.environment, &chosen, &answer.reports);
         Ok(answer)
     }
 
@@ -172,11 +172,7 @@ impl<'a> Invocation<'a> {
         let unfinished: BTreeSet<&CatalogName> =
             failed.map(|report| &report.catalog).chain(left).collect();
         self.finish(&result.reports).await;
-        metrics::write(
-            self.poller.environment.metrics,
-            &candidates,
-            &result.reports,
-        );
+        metrics::write(&self.poller.environment, &candidates, &result.reports);
         let mut answer = SqsBatchResponse::default();
         for record in records
             .iter()
@@ -374,7 +370,7 @@ impl<'a> Invocation<'a> {
             .and_then(|collected| Ok(collected?));
         // A dry run changes nothing, so its figures must not reach the alarms.
         if !dry_run {
-            metrics::write_collection(self.poller.environment.metrics, &collected);
+            metrics::write_collection(&self.poller.environment, &collected);
         }
         collected
     }
