@@ -159,10 +159,11 @@ takes_environment() {
 
 # A name that a function does not know would be a setting that is ignored.
 settings() {
-  local function name
+  local function name folder
   for function in Poller Reader; do
+    folder=$AWS/$(sed -n "/^  $function:$/,/^\$/s/^ *CodeUri: //p" "$TEMPLATE")
     for name in $(property $function '.Environment.Variables | keys[]' | grep -v -e RUST_LOG -e MALLOC_ARENA_MAX); do
-      succeeds "the ${function,} knows $name" grep -rqw "$name" "$ROOT/functions/${function,}/src"
+      succeeds "the ${function,} knows $name" grep -rqw "$name" "$folder/src"
     done
     takes_environment "$function" "${function,}"
     is "its logs are kept for a while" "$(property "$(property $function .LoggingConfig.LogGroup)" .RetentionInDays)" 30
