@@ -199,6 +199,9 @@ CdnErrorsAlarm DistributionId=Distribution Region=Global"
   is "by default there is no dashboard" "$(jq 'has("Dashboard")' "$WORK/plain.json")" false
   is "without an address no alarm is sent" "$(RESOURCES=$WORK/plain.json of_type CloudWatch::Alarm '.AlarmActions // empty')" ''
   resolve AWS::Region=eu-central-1 >"$WORK/europe.json"
+  # The reader answers 503 as an answer, which is no error of its function.
+  is "in every region an alarm counts the reader's 5xx" \
+    "$(RESOURCES=$WORK/europe.json property ReaderErrorsAlarm '[.Metrics[].MetricStat.Metric.MetricName // empty]')" '["Url5xxCount","Throttles","UrlRequestCount"]'
   is "the CDN's alarm is only where its metrics are" "$(jq -c '[has("CdnErrorsAlarm"), has("NoPollAlarm")]' "$WORK/europe.json")" '[false,true]'
 }
 
