@@ -120,7 +120,7 @@ schedules() {
 }
 
 triggers() {
-  local target='Poller.Arn SchedulerRole.Arn' polls collects
+  local target='Poller.Arn SchedulerRole.Arn' polls collects seconds
   polls="rate(10 minutes) ENABLED {} $target"
   collects="$(jq -c . "$ROOT/functions/poller/tests/events/manual-gc.json") $target"
   same_lines "the poller polls in the interval, and collects garbage every 30 minutes" "$(schedules)" "$polls"$'\n'"rate(30 minutes) ENABLED $collects"
@@ -131,7 +131,11 @@ triggers() {
     "$(of_type Lambda::EventSourceMapping '[.EventSourceArn, .FunctionName, .FunctionResponseTypes, .ScalingConfig.MaximumConcurrency]')" \
     '["Queue.Arn","Poller",["ReportBatchItemFailures"],"2"]'
   is "three failures are enough" "$(property Queue .RedrivePolicy.maxReceiveCount)" 3
-  is "a message is hidden for six times as long as a poll may take" "$(property Queue .VisibilityTimeout)" "$((6 * $(property Poller .Timeout)))"
+  for seconds in 300 600 900; do
+    resolve PollerTimeout=$seconds >"$WORK/slow.json"
+    is "a message is hidden for six times as long as a poll may take, $seconds s" \
+      "$(RESOURCES=$WORK/slow.json property Poller .Timeout) $(RESOURCES=$WORK/slow.json property Queue .VisibilityTimeout)" "$seconds $((6 * seconds))"
+  done
   answers QueuePolicy <<<$'Deny sqs:SendMessage Queue.Arn aws:SecureTransport=false\nNone sqs:SendMessage Queue.Arn aws:SecureTransport=true'
   is "both queues are encrypted" "$(of_type SQS::Queue .SqsManagedSseEnabled)" $'true\ntrue'
 }
