@@ -36,33 +36,45 @@ impl IncludeCandidate {
         lines: &mut PackageReader,
         dependencies: &mut Dependencies,
     ) -> Result<Option<Self>, ComposeError> {
-        let (mut outline, mut bundles) =
-            (PackageOutline::default(), Vec::<BundleDependencies>::new());
+        let mut outline = PackageOutline::default();
+        let mut bundles: Vec<BundleDependencies> = Vec::new();
         lines.for_each(|line| {
             bundles.extend(dependencies.read(package, line)?);
             outline.add(package, line)
         })?;
-        let default = outline.default_channel.take();
-        let default = default.filter(|name| outline.channels.contains_key(name));
-        let Some(default_channel) = default.filter(|_| outline.check_readable(package).is_ok())
-        else {
+
+        let Some(default_channel) = outline.default_channel.take() else {
             return Ok(None);
         };
-        let channels = outline.channels;
-        dependencies.count(package, outline.bytes)?;
-        let entries = channels.values().flat_map(|channel| channel.entries.keys());
-        let offered: HashSet<&str> = entries.map(String::as_str).collect();
-        // By version, then by name, so that the last one that is entered is the highest.
-        bundles.sort_by(|one, other| (&one.version, &one.name).cmp(&(&other.version, &other.name)));
-        let (mut by_version, mut by_api) = (BTreeMap::new(), HashMap::new());
-        let offers = |bundle: &BundleDependencies| offered.contains(&*bundle.name);
-        for (at, bundle) in bundles
-            .iter()
-            .enumerate()
-            .filter(|(_, bundle)| offers(bundle))
+        if !outline.channels.contains_key(&default_channel)
+            || outline.check_readable(package).is_err()
         {
-            by_version.extend(bundle.version.clone().map(|version| (version, at)));
-            by_api.extend(bundle.apis.iter().map(|api| (api.clone(), at)));
+            return Ok(None);
+        }
+        dependencies.count(package, outline.bytes)?;
+
+        let channels = outline.channels;
+        let mut offered: HashSet<&str> = HashSet::new();
+        for channel in channels.values() {
+            offered.extend(channel.entries.keys().map(String::as_str));
+        }
+        // By version, then by name, so that the last one that is entered is the highest.
+        bundles.sort_by(|one, other| {
+            let by_version = one.version.cmp(&other.version);
+            by_version.then_with(|| one.name.cmp(&other.name))
+        });
+        let mut by_version = BTreeMap::new();
+        let mut by_api = HashMap::new();
+        for (at, bundle) in bundles.iter().enumerate() {
+            if !offered.contains(&*bundle.name) {
+                continue;
+            }
+            if let Some(version) = &bundle.version {
+                by_version.insert(version.clone(), at);
+            }
+            for api in &bundle.apis {
+                by_api.insert(api.clone(), at);
+            }
         }
         Ok(Some(Self {
             input,
@@ -76,35 +88,48 @@ impl IncludeCandidate {
 
     /// Returns true if each channel is valid with these bundles alone.
     pub(crate) fn connects(&self, bundles: &IncludeReasons) -> bool {
-        self.channels.values().all(|channel| {
-            let kept = channel.entries.keys().map(String::as_str);
-            let kept: KeptEntries<'_> = kept.filter(|entry| bundles.contains_key(*entry)).collect();
-            kept.is_empty()
-                || kept.len() == channel.entries.len()
-                || kept_channel::check(channel, &kept).is_ok()
-        })
+        for channel in self.channels.values() {
+            let mut kept = KeptEntries::new();
+            for entry in channel.entries.keys() {
+                if bundles.contains_key(entry.as_str()) {
+                    kept.insert(entry);
+                }
+            }
+            // A channel that is gone or unchanged is as valid as its catalog has it.
+            if kept.is_empty() || kept.len() == channel.entries.len() {
+                continue;
+            }
+            if kept_channel::check(channel, &kept).is_err() {
+                return false;
+            }
+        }
+        true
     }
 
     /// Returns the selection of these bundles. If none of them is in the default channel, the first
     /// channel that has one takes its place.
     pub(crate) fn selection(&self, name: &str, bundles: &IncludeReasons) -> PackageSelection {
-        let has = |channel: &Channel| {
-            channel
-                .entries
-                .keys()
-                .any(|entry| bundles.contains_key(entry.as_str()))
-        };
-        let has_default = self.channels.get(&self.default_channel).is_some_and(has);
-        let mut channels = self.channels.iter();
-        let other = channels.find(|(_, channel)| !has_default && has(channel));
-        let bundles = bundles.keys().map(|name| SelectedBundle {
-            name: name.to_string(),
+        let default = &self.channels[&self.default_channel];
+        let mut default_channel = None;
+        if !has_any(default, bundles) {
+            let mut channels = self.channels.iter();
+            let first = channels.find(|(_, channel)| has_any(channel, bundles));
+            default_channel = first.map(|(name, _)| name.clone());
+        }
+        let selected_bundles = bundles.keys().map(|bundle| SelectedBundle {
+            name: bundle.to_string(),
         });
         PackageSelection {
             name: name.to_owned(),
-            default_channel: other.map(|(channel, _)| channel.clone()),
-            selected_bundles: bundles.collect(),
+            default_channel,
+            selected_bundles: selected_bundles.collect(),
             ..PackageSelection::default()
         }
     }
+}
+
+/// Returns true if the channel has an entry for one of the bundles.
+fn has_any(channel: &Channel, bundles: &IncludeReasons) -> bool {
+    let mut entries = channel.entries.keys();
+    entries.any(|entry| bundles.contains_key(entry.as_str()))
 }

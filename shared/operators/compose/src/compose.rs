@@ -1,18 +1,18 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use model::{Hasher, text::did_you_mean};
+use model::{Hasher, text};
 use work::Budget;
 
 use crate::dependencies::Dependencies;
 use crate::edit::{self, EditedLines};
-use crate::error::{WHOLE, edit_error, shown};
+use crate::error::{TEXT_CHARS, WHOLE, edit_error};
 use crate::include::{IncludedPackage, Includer};
 use crate::lines::{PackageReader, push_lines};
 use crate::merge::Merger;
 use crate::outline::{PackageOutline, Remaining};
 use crate::{
     ComposeError, ComposedContent, Composition, ConflictRule, Decision, DependencyRule,
-    Explanation, PackageSink, PackageSource, Removal,
+    Explanation, PackageSelection, PackageSink, PackageSource, Removal, Selection,
 };
 
 /// Maximum size of the documents without a package if several inputs have some, in bytes: they are
@@ -75,13 +75,19 @@ impl<C: PackageSource> Composer<'_, '_, C> {
     fn run(&mut self) -> Result<(), ComposeError> {
         let owners = self.owners()?;
         self.add_global()?;
-        let added = self.additions.iter().flat_map(PackageSource::packages);
-        let added = added.filter(|name| !name.is_empty());
-        let names: BTreeSet<String> = owners.keys().cloned().chain(added).collect();
-        let mut removals = self.composition.remove.iter();
-        if let Some(removal) = removals.find(|removal| !names.contains(&removal.package)) {
-            return Err(edit::nothing_to_remove(&removal.package, "document"));
+
+        let mut names: BTreeSet<String> = owners.keys().cloned().collect();
+        for addition in &*self.additions {
+            names.extend(addition.packages());
         }
+        // The documents without a package are written.
+        names.remove("");
+        for removal in &self.composition.remove {
+            if !names.contains(&removal.package) {
+                return Err(edit::nothing_to_remove(&removal.package, "document"));
+            }
+        }
+
         for name in &names {
             self.add_package(name, owners.get(name).copied(), None)?;
         }
@@ -95,49 +101,36 @@ impl<C: PackageSource> Composer<'_, '_, C> {
     /// Returns the input from which each package is taken.
     fn owners(&mut self) -> Result<BTreeMap<String, usize>, ComposeError> {
         let mut owners: BTreeMap<String, usize> = BTreeMap::new();
-        for (at, (input, catalog)) in self
-            .composition
-            .inputs
-            .iter()
-            .zip(&*self.inputs)
-            .enumerate()
-        {
+        let inputs = self.composition.inputs.iter().zip(&*self.inputs);
+        for (at, (input, catalog)) in inputs.enumerate() {
             let packages = catalog.packages();
-            let mut selected = input.select.iter().flat_map(|select| &select.packages);
-            if let Some(absent) = selected.find(|selection| !catalog.has(&selection.name)) {
-                let (input, absent) = (catalog.name(), &absent.name);
-                let similar = did_you_mean(absent, packages.iter().map(String::as_str));
-                return Err(ComposeError::Refused(format!(
-                    "input {input} has no package {absent}{similar}"
-                )));
+            if let Some(select) = &input.select {
+                check_selected(select, catalog, &packages)?;
             }
-            for package in packages.into_iter().filter(|name| !name.is_empty()) {
+            for package in packages {
+                if package.is_empty() {
+                    continue;
+                }
                 self.dependencies.budget.charge(1)?;
-                let why = match owners.get(&package) {
-                    _ if input
-                        .select
-                        .as_ref()
-                        .is_some_and(|select| !select.takes(&package)) =>
-                    {
-                        "not selected from"
-                    }
-                    Some(_) if self.composition.conflicts == ConflictRule::First => {
-                        "an earlier input has it too; not from"
-                    }
-                    Some(&first) => {
-                        let [first, second] = [first, at].map(|at| self.inputs[at].name());
+                let select = input.select.as_ref();
+                let why = if select.is_some_and(|select| !select.takes(&package)) {
+                    "not selected from"
+                } else if let Some(&first) = owners.get(&package) {
+                    if self.composition.conflicts == ConflictRule::Error {
                         return Err(ComposeError::Refused(format!(
-                            "package {package} is in {first} and in {second}; select it from one of them, or set conflicts: first"
+                            "package {package} is in {} and in {}; select it from one of them, or set conflicts: first",
+                            self.inputs[first].name(),
+                            catalog.name(),
                         )));
                     }
-                    None => {
-                        owners.insert(package, at);
-                        continue;
-                    }
+                    "an earlier input has it too; not from"
+                } else {
+                    owners.insert(package, at);
+                    continue;
                 };
                 let reason = format!("{why} {}", catalog.name());
                 self.explanation
-                    .decide([Decision::of_package(&package, false, reason)]);
+                    .decide([Decision::left_out(&package, reason)]);
             }
         }
         Ok(owners)
@@ -145,46 +138,45 @@ impl<C: PackageSource> Composer<'_, '_, C> {
 
     /// Keeps the documents without a package of all inputs, equal lines once.
     fn add_global(&mut self) -> Result<(), ComposeError> {
-        let catalogs = self
-            .inputs
-            .iter_mut()
-            .chain(&mut *self.additions)
-            .enumerate();
-        let mut catalogs: Vec<_> = catalogs.filter(|(_, catalog)| catalog.has("")).collect();
-        let inputs = 0..self.composition.inputs.len();
-        let first = catalogs
-            .first()
-            .map(|(at, _)| *at)
-            .filter(|at| inputs.contains(at));
-        if let (1, Some(input)) = (catalogs.len(), first) {
+        let first_input = self.inputs.iter().position(|input| input.has(""));
+        let mut catalogs: Vec<&mut C> = Vec::new();
+        for catalog in self.inputs.iter_mut().chain(&mut *self.additions) {
+            if catalog.has("") {
+                catalogs.push(catalog);
+            }
+        }
+        if catalogs.is_empty() {
+            return Ok(());
+        }
+        if let (1, Some(input)) = (catalogs.len(), first_input) {
             return self.push("", ComposedContent::Shard { input });
         }
-        let (mut contents, mut lines, mut bytes) = (HashSet::new(), BTreeSet::new(), 0);
-        for (_, catalog) in &mut catalogs {
+
+        let mut contents = HashSet::new();
+        // Sorted, so that the order of the inputs does not change the content hash.
+        let mut lines = BTreeSet::new();
+        let mut bytes = 0;
+        for catalog in catalogs {
             let mut content = Hasher::new();
-            PackageReader::open(*catalog, "", &self.dependencies.budget)?.for_each(|line| {
+            let mut reader = PackageReader::open(catalog, "", &self.dependencies.budget)?;
+            reader.for_each(|line| {
                 content.update(line);
-                // Sorted, so that the order of the inputs does not change the content hash.
-                bytes += if lines.insert(line.to_vec()) {
-                    line.len()
-                } else {
-                    0
-                };
+                if lines.insert(line.to_vec()) {
+                    bytes += line.len();
+                }
                 if bytes > GLOBAL_BYTES_MAX {
-                    let what = "the documents without a package of all inputs";
                     return Err(ComposeError::Refused(format!(
-                        "{what} exceed {GLOBAL_BYTES_MAX} bytes"
+                        "the documents without a package of all inputs exceed {GLOBAL_BYTES_MAX} bytes"
                     )));
                 }
                 Ok(())
             })?;
             contents.insert(content.finish());
         }
-        match (contents.len(), first) {
-            (0, _) => Ok(()),
-            (1, Some(input)) => self.push("", ComposedContent::Shard { input }),
-            _ => push_lines(self.sink, "", &mut || Ok(lines.pop_first())),
+        if let (1, Some(input)) = (contents.len(), first_input) {
+            return self.push("", ComposedContent::Shard { input });
         }
+        push_lines(self.sink, "", &mut || Ok(lines.pop_first()))
     }
 
     /// Composes one package: what the selection of its input takes, then additions, then removals.
@@ -195,26 +187,21 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         owner: Option<usize>,
         included: Option<&IncludedPackage>,
     ) -> Result<(), ComposeError> {
-        self.place = format!("package {}", shown(name));
-        let removals = self.composition.remove.iter();
-        let removals: Vec<&Removal> = removals.filter(|removal| removal.package == name).collect();
-        let is_whole =
-            |removal: &&Removal| removal.channels.is_empty() && removal.bundles.is_empty();
-        if removals.iter().any(is_whole) {
-            return Ok(());
+        self.place = format!("package {}", text::line(name, TEXT_CHARS));
+        let mut removals: Vec<&Removal> = Vec::new();
+        for removal in &self.composition.remove {
+            if removal.package != name {
+                continue;
+            }
+            if removal.takes_whole() {
+                return Ok(());
+            }
+            removals.push(removal);
         }
         let is_added = self.additions.iter().any(|addition| addition.has(name));
         let is_edited = is_added || !removals.is_empty();
-        let selection = match included {
-            Some(included) => included.selection.clone(),
-            None => owner.and_then(|input| {
-                self.composition.inputs[input]
-                    .select
-                    .as_ref()?
-                    .of_package(name)
-            }),
-        };
-        let selection = selection.filter(|selection| !selection.takes_whole());
+
+        let selection = self.selection(name, owner, included);
         let is_read = selection.is_some() || is_edited || self.notes_requirements;
         let mut lines = match owner {
             Some(input) if is_read => {
@@ -223,36 +210,60 @@ impl<C: PackageSource> Composer<'_, '_, C> {
             _ => PackageReader::empty(name, &self.dependencies.budget),
         };
         let mut outline = PackageOutline::default();
-        let rest;
-        let (mut selected, mut decisions) = (None, Vec::new());
+        let mut selected: Option<Remaining<'_>> = None;
+        let mut decisions = Vec::new();
         if let Some(selection) = &selection {
             lines.for_each(|line| outline.add(name, line))?;
-            let part = selection.apply(&outline, self.explanation);
-            (rest, decisions) = part.map_err(|problem| lines.select_error(&problem))?;
-            selected = Some(&rest).filter(|rest| !rest.is_whole());
+            let applied = selection.apply(&outline, self.explanation);
+            let (rest, reasons) = applied.map_err(|problem| lines.select_error(&problem))?;
+            if !rest.is_whole() {
+                selected = Some(rest);
+            }
+            decisions = reasons;
         } else if let Some(input) = owner {
             let reason = format!("the whole package of {}", self.inputs[input].name());
-            decisions.push(Decision::of_package(name, true, reason));
+            decisions.push(Decision::taken(name, reason));
         }
         if let Some(included) = included {
             for decision in &mut decisions {
-                let reason = included.reasons.get(&*decision.bundle);
-                decision.reason = reason.map_or("not required", |reason| &**reason).to_owned();
+                decision.reason = match included.reasons.get(&*decision.bundle) {
+                    Some(reason) => reason.to_string(),
+                    None => "not required".to_owned(),
+                };
             }
         }
+
         if is_edited {
-            return self.edit(name, lines, selected, &removals, decisions);
+            return self.edit(name, lines, selected.as_ref(), &removals, decisions);
         }
         self.explanation.decide(decisions);
-        match (owner, selected) {
-            (Some(input), None) => {
-                if self.notes_requirements {
-                    lines.for_each(|line| self.dependencies.add_line(name, line))?;
-                }
-                self.push(name, ComposedContent::Shard { input })
+        if let (Some(input), None) = (owner, &selected) {
+            if self.notes_requirements {
+                lines.for_each(|line| self.dependencies.add_line(name, line))?;
             }
-            (_, selected) => self.push_edited(name, EditedLines::new(&mut lines, selected)?),
+            return self.push(name, ComposedContent::Shard { input });
         }
+        self.push_edited(name, EditedLines::new(&mut lines, selected.as_ref())?)
+    }
+
+    /// Returns the selection within a package of an input, or `None` if the whole package is taken.
+    fn selection(
+        &self,
+        name: &str,
+        owner: Option<usize>,
+        included: Option<&IncludedPackage>,
+    ) -> Option<PackageSelection> {
+        let selection = match included {
+            Some(included) => included.selection.clone()?,
+            None => {
+                let input = &self.composition.inputs[owner?];
+                input.select.as_ref()?.of_package(name)?
+            }
+        };
+        if selection.takes_whole() {
+            return None;
+        }
+        Some(selection)
     }
 
     /// Adds to a package and removes from it. What is explained and what is written follow from the
@@ -266,14 +277,18 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         mut decisions: Vec<Decision>,
     ) -> Result<(), ComposeError> {
         let mut merger = Merger::new(name);
-        let additions = self.composition.add.iter().zip(&mut *self.additions);
-        for (addition, catalog) in additions.filter(|(_, catalog)| catalog.has(name)) {
+        for (addition, catalog) in self.composition.add.iter().zip(&mut *self.additions) {
+            if !catalog.has(name) {
+                continue;
+            }
             let mut lines = PackageReader::open(catalog, name, &self.dependencies.budget)?;
             merger.add(&mut lines, addition.replace)?;
             let reason = format!("documents of {} are added", catalog.name());
-            decisions.push(Decision::of_package(name, true, reason));
+            decisions.push(Decision::taken(name, reason));
         }
-        let (mut old, mut new) = (PackageOutline::default(), PackageOutline::default());
+
+        let mut old = PackageOutline::default();
+        let mut new = PackageOutline::default();
         let mut unchanged = EditedLines::new(&mut lines, selected)?;
         // Notices are made when the lines are written.
         while let Some(line) = unchanged.next(&mut Explanation::default())? {
@@ -283,9 +298,12 @@ impl<C: PackageSource> Composer<'_, '_, C> {
             }
         }
         let merged = merger.finish()?;
-        merged.values().try_for_each(|line| new.add(name, line))?;
+        for line in merged.values() {
+            new.add(name, line)?;
+        }
         new.check_readable(name)
             .map_err(|problem| edit_error(&problem))?;
+
         let mut rest = Remaining::all(name, &new);
         for removal in removals {
             edit::remove(&mut rest, removal)?;
@@ -293,10 +311,13 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         edit::check(&rest, &old)?;
         explain_removed(&rest, removals, &mut decisions);
         self.explanation.decide(decisions);
-        let mut all = EditedLines::new(&mut lines, selected)?;
-        all.merged = merged;
-        all.rest = (!removals.is_empty()).then_some(&rest);
-        self.push_edited(name, all)
+
+        let mut edited = EditedLines::new(&mut lines, selected)?;
+        edited.merged = merged;
+        if !removals.is_empty() {
+            edited.rest = Some(&rest);
+        }
+        self.push_edited(name, edited)
     }
 
     /// Takes along what the packages so far require. None of those that the composition names is
@@ -323,41 +344,59 @@ impl<C: PackageSource> Composer<'_, '_, C> {
     /// Passes the lines of a package to the receiver, and notes what its bundles require and
     /// provide.
     fn push_edited(&mut self, name: &str, mut lines: EditedLines<'_>) -> Result<(), ComposeError> {
-        let (explanation, dependencies) = (&mut *self.explanation, &mut self.dependencies);
-        let notes_requirements = self.notes_requirements;
         push_lines(self.sink, name, &mut || {
-            let line = lines.next(explanation)?;
-            if let Some(line) = line.as_ref().filter(|_| notes_requirements) {
-                dependencies.add_line(name, line)?;
+            let line = lines.next(self.explanation)?;
+            if self.notes_requirements
+                && let Some(line) = &line
+            {
+                self.dependencies.add_line(name, line)?;
             }
             Ok(line)
         })
     }
 }
 
+/// Refuses a selection that names a package which its catalog does not have.
+fn check_selected(
+    select: &Selection,
+    catalog: &impl PackageSource,
+    packages: &[String],
+) -> Result<(), ComposeError> {
+    for selection in &select.packages {
+        if catalog.has(&selection.name) {
+            continue;
+        }
+        let input = catalog.name();
+        let absent = &selection.name;
+        let similar = text::did_you_mean(absent, packages.iter().map(String::as_str));
+        return Err(ComposeError::Refused(format!(
+            "input {input} has no package {absent}{similar}"
+        )));
+    }
+    Ok(())
+}
+
 /// Explains the bundles that removals took out of a package.
 fn explain_removed(rest: &Remaining<'_>, removals: &[&Removal], decisions: &mut Vec<Decision>) {
+    // The name is empty if the whole package is meant.
     let is_gone = |bundle: &str| !bundle.is_empty() && !rest.bundles.contains(bundle);
     decisions.retain(|decision| !decision.kept || !is_gone(&decision.bundle));
-    let named: HashSet<&String> = removals
-        .iter()
-        .flat_map(|removal| &removal.bundles)
-        .collect();
-    let gone = rest
-        .package
-        .bundles
-        .iter()
-        .filter(|(bundle, _)| is_gone(bundle));
-    decisions.extend(gone.map(|(bundle, version)| {
+
+    let named = removals.iter().flat_map(|removal| &removal.bundles);
+    let named: HashSet<&String> = named.collect();
+    for (bundle, version) in &rest.package.bundles {
+        if !is_gone(bundle) {
+            continue;
+        }
         let reason = if named.contains(bundle) {
             "in remove"
         } else {
             "in no channel that remove leaves"
         };
-        Decision {
+        decisions.push(Decision {
             bundle: bundle.clone(),
             version: version.clone(),
-            ..Decision::of_package(rest.name, false, reason.to_owned())
-        }
-    }));
+            ..Decision::left_out(rest.name, reason.to_owned())
+        });
+    }
 }

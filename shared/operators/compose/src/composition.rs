@@ -102,21 +102,30 @@ impl Composition {
     /// # Errors
     /// Fails if nothing is composed, or if parts of a selection exclude each other.
     pub fn check(&self) -> Result<(), ComposeError> {
-        let refused = |problem: &str| Err(ComposeError::Refused(problem.to_owned()));
         if self.inputs.is_empty() && self.add.is_empty() {
-            return refused("a composition needs `inputs` or `add`");
+            let problem = "a composition needs `inputs` or `add`";
+            return Err(ComposeError::Refused(problem.to_owned()));
         }
         for input in &self.inputs {
             if input.catalog.is_some() == input.source.is_some() {
-                return refused(
-                    "an input has either `catalog` (published by this mirror) or `source` (pulled)",
-                );
+                let problem =
+                    "an input has either `catalog` (published by this mirror) or `source` (pulled)";
+                return Err(ComposeError::Refused(problem.to_owned()));
             }
-            if let Some(Err(problem)) = input.select.as_ref().map(Selection::check) {
-                return refused(&format!("input {}: {problem}", input.name()));
+            if let Some(select) = &input.select {
+                select.check().map_err(|problem| {
+                    ComposeError::Refused(format!("input {}: {problem}", input.name()))
+                })?;
             }
         }
         Ok(())
+    }
+}
+
+impl Removal {
+    /// Returns true if the package is left out as a whole.
+    pub(crate) const fn takes_whole(&self) -> bool {
+        self.channels.is_empty() && self.bundles.is_empty()
     }
 }
 

@@ -5,13 +5,14 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use indexmap::IndexMap;
+use model::text;
 use olm::{
     BundleFields, Constraint, Gvk, RequiredPackage, VersionRange, VersionSpan, parse_version,
 };
 use semver::Version;
 use work::Budget;
 
-use crate::error::{shown, too_large};
+use crate::error::{TEXT_CHARS, too_large};
 use crate::{ComposeError, Explanation};
 
 /// Maximum memory for the names, versions, APIs and requirements of all bundles, in bytes.
@@ -71,10 +72,10 @@ impl Dependencies {
 
     /// Adds one line of a package of the result.
     pub(crate) fn add_line(&mut self, package: &str, line: &[u8]) -> Result<(), ComposeError> {
-        let bundle = self.read(package, line)?;
-        bundle
-            .iter()
-            .try_for_each(|bundle| self.add_bundle(package, bundle))
+        match self.read(package, line)? {
+            Some(bundle) => self.add_bundle(package, &bundle),
+            None => Ok(()),
+        }
     }
 
     /// Adds one bundle of the result.
@@ -90,14 +91,11 @@ impl Dependencies {
         for constraint in &bundle.requires {
             self.budget.charge(1)?;
             self.count(&package, REQUIRING_BYTES)?;
-            let (package, constraint) = (package.clone(), constraint.clone());
-            let bundles = self
-                .required
-                .entry(RequiredBy {
-                    package,
-                    constraint,
-                })
-                .or_default();
+            let required = RequiredBy {
+                package: package.clone(),
+                constraint: constraint.clone(),
+            };
+            let bundles = self.required.entry(required).or_default();
             bundles.insert(bundle.name.clone());
         }
         Ok(())
@@ -109,10 +107,12 @@ impl Dependencies {
         package: &str,
         line: &[u8],
     ) -> Result<Option<BundleDependencies>, ComposeError> {
-        let bundle = serde_json::from_slice::<BundleFields<'_>>(line);
-        let Some(bundle) = bundle.ok().filter(|bundle| bundle.schema == "olm.bundle") else {
+        let Ok(bundle) = serde_json::from_slice::<BundleFields<'_>>(line) else {
             return Ok(None);
         };
+        if bundle.schema != "olm.bundle" {
+            return Ok(None);
+        }
         let version = bundle.version().unwrap_or_default();
         self.count(package, version.len())?;
         let mut facts = BundleDependencies {
@@ -169,25 +169,23 @@ impl Dependencies {
             };
             let is_met = self.fulfils(&constraint);
             self.budget.charge(0)?;
-            if !is_met {
-                let named = constraint
-                    .package
-                    .as_ref()
-                    .map(|package| &*package.package_name);
-                let present = named.filter(|name| self.packages.contains_key(*name));
-                let problem = match present.map(shown) {
-                    None => ", which no package of the result provides".to_owned(),
-                    Some(present) => format!(
-                        "; the result has other versions of {present}: select one that fits"
-                    ),
-                };
-                let (package, constraint) =
-                    (shown(&required.package), shown(&constraint.to_string()));
-                let requiring = requiring(bundles);
-                explanation.notice(format!(
-                    "package {package}: {requiring} {constraint}{problem}"
-                ));
+            if is_met {
+                continue;
             }
+            let mut problem = ", which no package of the result provides".to_owned();
+            if let Some(named) = &constraint.package
+                && self.packages.contains_key(&*named.package_name)
+            {
+                let present = text::line(&named.package_name, TEXT_CHARS);
+                problem =
+                    format!("; the result has other versions of {present}: select one that fits");
+            }
+            explanation.notice(format!(
+                "package {}: {} {}{problem}",
+                text::line(&required.package, TEXT_CHARS),
+                requiring(bundles),
+                text::line(&constraint.to_string(), TEXT_CHARS),
+            ));
         }
         Ok(())
     }
@@ -219,21 +217,22 @@ impl Dependencies {
     /// Returns the versions that are required, as sorted intervals; none if the range is malformed,
     /// or once the budget is used up.
     pub(crate) fn intervals(&self, required: &RequiredPackage) -> Vec<VersionSpan> {
-        let range = VersionRange::parse(&required.version_range);
-        let intervals = range.map_or_else(Vec::new, |range| range.intervals().to_vec());
+        let mut intervals = Vec::new();
+        if let Some(range) = VersionRange::parse(&required.version_range) {
+            intervals = range.intervals().to_vec();
+        }
         // The range is read, and each interval is a search in a sorted set.
         let steps = 1 + required.version_range.len() / 64 + intervals.len();
-        self.budget
-            .charge(steps as u64)
-            .map_or_else(|_| Vec::new(), |()| intervals)
+        if self.budget.charge(steps as u64).is_err() {
+            return Vec::new();
+        }
+        intervals
     }
 }
 
 fn requiring(bundles: &BTreeSet<Rc<str>>) -> String {
-    let first = bundles
-        .first()
-        .map(|first| shown(first))
-        .unwrap_or_default();
+    let first = bundles.first().map(|first| text::line(first, TEXT_CHARS));
+    let first = first.unwrap_or_default();
     match bundles.len() {
         1 => format!("{first} requires"),
         2 => format!("{first} and another bundle require"),

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use olm::Channel;
+
 use crate::error::{edit_error, no_bundle, no_default_channel};
 use crate::kept_channel::{self, BrokenAdvice, KeptEntries};
 use crate::lines::PackageReader;
@@ -81,13 +83,15 @@ impl<'a> EditedLines<'a> {
 
 /// Takes channels and bundles out of what remains of a package.
 pub(crate) fn remove(rest: &mut Remaining<'_>, removal: &Removal) -> Result<(), ComposeError> {
-    let mut channels = removal.channels.iter();
-    if let Some(channel) = channels.find(|name| !rest.channels.contains_key(name.as_str())) {
-        return Err(nothing_to_remove(rest.name, &format!("channel {channel}")));
+    for channel in &removal.channels {
+        if !rest.channels.contains_key(channel.as_str()) {
+            return Err(nothing_to_remove(rest.name, &format!("channel {channel}")));
+        }
     }
-    let mut bundles = removal.bundles.iter();
-    if let Some(bundle) = bundles.find(|name| !rest.bundles.contains(name.as_str())) {
-        return Err(nothing_to_remove(rest.name, &format!("bundle {bundle}")));
+    for bundle in &removal.bundles {
+        if !rest.bundles.contains(bundle.as_str()) {
+            return Err(nothing_to_remove(rest.name, &format!("bundle {bundle}")));
+        }
     }
     let before: HashSet<&str> = rest.channels.values().flatten().copied().collect();
     let channels_gone: HashSet<&str> = removal.channels.iter().map(String::as_str).collect();
@@ -106,46 +110,47 @@ pub(crate) fn remove(rest: &mut Remaining<'_>, removal: &Removal) -> Result<(), 
 
 /// Checks what `add` and `remove` have changed in a package: what is left of the new one.
 pub(crate) fn check(rest: &Remaining<'_>, old: &PackageOutline) -> Result<(), ComposeError> {
-    let (name, package) = (rest.name, rest.package);
+    let name = rest.name;
     for (channel_name, kept) in &rest.channels {
-        let (channel, old) = (
-            &package.channels[*channel_name],
-            old.channels.get(*channel_name),
-        );
-        let is_same = |old: &olm::Channel, entry: &&str| {
-            old.entries.get(*entry) == channel.entries.get(*entry)
-        };
-        if old.is_some_and(|old| {
-            old.entries.len() == kept.len() && kept.iter().all(|entry| is_same(old, entry))
-        }) {
+        let new_channel = &rest.package.channels[*channel_name];
+        let old_channel = old.channels.get(*channel_name);
+        if old_channel.is_some_and(|old| is_unchanged(old, new_channel, kept)) {
             continue;
         }
-        kept_channel::check(channel, kept).map_err(|fault| {
+        kept_channel::check(new_channel, kept).map_err(|fault| {
             let place =
                 format!("package {name}, channel {channel_name}: with what is added and removed");
-            edit_error(&ADVICE.error(&place, old, kept, fault))
+            edit_error(&ADVICE.error(&place, old_channel, kept, fault))
         })?;
-        if let Some(bundle) = kept.iter().find(|entry| !rest.bundles.contains(*entry)) {
+        for entry in kept {
+            if !rest.bundles.contains(entry) {
+                return Err(edit_error(&no_bundle(name, entry)));
+            }
+        }
+    }
+
+    let in_channel: KeptEntries<'_> = rest.channels.values().flatten().copied().collect();
+    for bundle in &rest.bundles {
+        let is_added = !old.bundles.contains_key(*bundle);
+        if is_added && !in_channel.contains(bundle) {
             return Err(edit_error(&no_bundle(name, bundle)));
         }
     }
-    let in_channel: KeptEntries<'_> = rest.channels.values().flatten().copied().collect();
-    let mut added = rest
-        .bundles
-        .iter()
-        .filter(|name| !old.bundles.contains_key(**name));
-    if let Some(bundle) = added.find(|name| !in_channel.contains(*name)) {
-        return Err(edit_error(&no_bundle(name, bundle)));
-    }
-    let default = package.default_channel.as_deref();
+
+    let default = rest.package.default_channel.as_deref();
     if default.is_some_and(|channel| rest.channels.contains_key(channel)) {
         return Ok(());
     }
-    Err(edit_error(&no_default_channel(
-        name,
-        default,
-        &rest.channels,
-    )))
+    let problem = no_default_channel(name, default, &rest.channels);
+    Err(edit_error(&problem))
+}
+
+/// Returns true if the kept entries of a channel are all that it had before, each as it was.
+fn is_unchanged(old: &Channel, new: &Channel, kept: &KeptEntries<'_>) -> bool {
+    old.entries.len() == kept.len()
+        && kept
+            .iter()
+            .all(|entry| old.entries.get(*entry) == new.entries.get(*entry))
 }
 
 /// Returns the error of a removal that names what is not there.

@@ -1,12 +1,13 @@
 use std::{collections::BTreeMap, error::Error};
 
+use model::text;
 use work::OverBudget;
 
 /// Largest number of names in a message. A channel may have thousands.
 const NAMES_MAX: usize = 5;
 
 /// Maximum number of characters of foreign text in a message. A name or range may have megabytes.
-const TEXT_CHARS_MAX: usize = 300;
+pub(crate) const TEXT_CHARS: usize = 300;
 
 /// Place of work that is not about one package.
 pub(crate) const WHOLE: &str = "the composition";
@@ -74,7 +75,7 @@ pub(crate) fn no_default_channel<V>(
 pub(crate) fn too_large(package: &str, limit: usize) -> ComposeError {
     ComposeError::Refused(format!(
         "package {}: names, versions and requirements exceed {limit} bytes; select fewer packages, or set dependencies: ignore",
-        shown(package)
+        text::line(package, TEXT_CHARS)
     ))
 }
 
@@ -85,20 +86,17 @@ pub(crate) fn edit_error(problem: &str) -> ComposeError {
     ))
 }
 
-/// Escapes and shortens text of a catalog for a message.
-pub(crate) fn shown(text: &str) -> String {
-    model::text::line(text, TEXT_CHARS_MAX)
-}
-
 /// Returns the first names of a list, and the number of the others.
 pub(crate) fn listed(names: &[impl AsRef<str>]) -> String {
-    let first = names
-        .iter()
-        .take(NAMES_MAX)
-        .map(|name| shown(name.as_ref()));
-    let first = first.collect::<Vec<_>>().join(", ");
+    if names.is_empty() {
+        return "none".to_owned();
+    }
+    let mut first = Vec::new();
+    for name in names.iter().take(NAMES_MAX) {
+        first.push(text::line(name.as_ref(), TEXT_CHARS));
+    }
+    let first = first.join(", ");
     match names.len().saturating_sub(NAMES_MAX) {
-        _ if names.is_empty() => "none".to_owned(),
         0 => first,
         more => format!("{first} and {more} more"),
     }

@@ -45,35 +45,43 @@ pub struct FoldedDecisions {
 impl FoldedDecisions {
     /// Folds all decisions of a composition.
     pub fn of(mut decisions: Vec<Decision>) -> Self {
-        let bundles = |kept| {
-            let of_kind =
-                |decision: &&Decision| decision.kept == kept && !decision.bundle.is_empty();
-            decisions.iter().filter(of_kind).count()
-        };
-        let (bundles_in, bundles_out) = (bundles(true), bundles(false));
-        let kept = decisions.iter().filter(|decision| decision.kept);
-        let packages_in = kept
-            .map(|decision| &decision.package)
-            .collect::<BTreeSet<_>>()
-            .len();
-        let is_whole_and_out =
-            |decision: &mut Decision| !decision.kept && decision.bundle.is_empty();
-        let mut whole: Vec<Decision> = decisions.extract_if(.., is_whole_and_out).collect();
-        whole.sort_by(|one, other| one.reason.cmp(&other.reason));
-        let by_reason = whole.chunk_by(|one, other| one.reason == other.reason);
-        let folded = by_reason.filter_map(|same| {
-            let mut one = same.last()?.clone();
-            if same.len() > 1 {
-                one.package = format!("({} packages)", same.len());
+        let mut packages_in: BTreeSet<&String> = BTreeSet::new();
+        let mut bundles_in = 0;
+        let mut bundles_out = 0;
+        for decision in &decisions {
+            if decision.kept {
+                packages_in.insert(&decision.package);
             }
-            Some(one)
-        });
-        decisions.extend(folded);
-        let (rows, packages_out) = (decisions, whole.len());
+            if decision.bundle.is_empty() {
+                continue;
+            }
+            if decision.kept {
+                bundles_in += 1;
+            } else {
+                bundles_out += 1;
+            }
+        }
+        let packages_in = packages_in.len();
+
+        let packages_out =
+            decisions.extract_if(.., |decision| !decision.kept && decision.bundle.is_empty());
+        let mut packages_out: Vec<Decision> = packages_out.collect();
+        packages_out.sort_by(|one, other| one.reason.cmp(&other.reason));
+        for same in packages_out.chunk_by(|one, other| one.reason == other.reason) {
+            let mut row = same[same.len() - 1].clone();
+            if same.len() > 1 {
+                row.package = format!("({} packages)", same.len());
+            }
+            decisions.push(row);
+        }
         let sum = format!(
-            "in: packages {packages_in}, bundles {bundles_in}; out: bundles {bundles_out}, whole packages {packages_out}"
+            "in: packages {packages_in}, bundles {bundles_in}; out: bundles {bundles_out}, whole packages {}",
+            packages_out.len()
         );
-        Self { rows, sum }
+        Self {
+            rows: decisions,
+            sum,
+        }
     }
 }
 
@@ -104,14 +112,22 @@ impl Explanation {
 }
 
 impl Decision {
-    /// Returns the reason for a whole package.
-    pub(crate) fn of_package(package: &str, kept: bool, reason: String) -> Self {
+    /// Returns the reason for which a whole package is in the composition.
+    pub(crate) fn taken(package: &str, reason: String) -> Self {
         Self {
             package: package.to_owned(),
             bundle: String::new(),
             version: None,
-            kept,
+            kept: true,
             reason,
+        }
+    }
+
+    /// Returns the reason for which a whole package is not in the composition.
+    pub(crate) fn left_out(package: &str, reason: String) -> Self {
+        Self {
+            kept: false,
+            ..Self::taken(package, reason)
         }
     }
 }

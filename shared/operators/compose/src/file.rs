@@ -138,25 +138,25 @@ impl ImageSet {
     /// # Errors
     /// Lists the names if none fits, or if several do.
     pub fn entry(self, name: Option<&str>) -> Result<(CatalogName, Composition), ComposeError> {
-        let names: Vec<String> = self
-            .entries
-            .iter()
-            .map(|(name, _)| name.to_string())
-            .collect();
-        let fits = |entry: &CatalogName| name.is_none_or(|name| name == entry.as_str());
-        let mut found = self.entries.into_iter().filter(|(entry, _)| fits(entry));
-        if let (Some(entry), None) = (found.next(), found.next()) {
-            return Ok(entry);
+        let mut names = Vec::new();
+        let mut found = Vec::new();
+        for entry in self.entries {
+            names.push(entry.0.to_string());
+            if name.is_none_or(|name| name == entry.0.as_str()) {
+                found.push(entry);
+            }
+        }
+        if found.len() == 1 {
+            return Ok(found.remove(0));
         }
         if names.is_empty() {
-            return Err(ComposeError::Refused(
-                "mirror.operators has no entry".to_owned(),
-            ));
+            let problem = "mirror.operators has no entry";
+            return Err(ComposeError::Refused(problem.to_owned()));
         }
-        let entries = name.map_or_else(
-            || "several entries".to_owned(),
-            |name| format!("no entry {name}"),
-        );
+        let entries = match name {
+            Some(name) => format!("no entry {name}"),
+            None => "several entries".to_owned(),
+        };
         let problem = format!("the file has {entries}: choose one of {}", names.join(", "));
         Err(ComposeError::Refused(problem))
     }
@@ -170,32 +170,38 @@ fn read<T: DeserializeOwned>(text: &str) -> Result<T, ComposeError> {
         let Some(location) = error.location() else {
             return ComposeError::Refused(message);
         };
-        let (line, column) = (location.line(), location.column());
-        let message = message.trim_end_matches(&format!(" at line {line}, column {column}"));
-        ComposeError::Refused(format!("line {line}: {}", yaml_error(message)))
+        let line = location.line();
+        let place = format!(" at line {line}, column {}", location.column());
+        let problem = yaml_error(message.trim_end_matches(&place));
+        ComposeError::Refused(format!("line {line}: {problem}"))
     })
 }
 
 fn image_set(text: &str) -> Result<ImageSet, ComposeError> {
     let file: ImageSetFields = read(text)?;
     let mirror = file.mirror;
-    let has = |field: fn(&OperatorFields) -> bool| mirror.operators.iter().any(field);
-    let ignored = [
+    let mut operators = mirror.operators.iter();
+    let has_template = operators.any(|entry| entry.target_catalog_source_template.is_some());
+    let mut operators = mirror.operators.iter();
+    let has_platforms = operators.any(|entry| entry.platforms.is_some());
+    let mut ignored = Vec::new();
+    for (name, is_there) in [
         ("platform", mirror.platform.is_some()),
         ("additionalImages", mirror.additional_images.is_some()),
         ("helm", mirror.helm.is_some()),
         ("blockedImages", mirror.blocked_images.is_some()),
         ("samples", mirror.samples.is_some()),
         ("archiveSize", file.archive_size.is_some()),
-        (
-            "targetCatalogSourceTemplate",
-            has(|entry| entry.target_catalog_source_template.is_some()),
-        ),
-        ("platforms", has(|entry| entry.platforms.is_some())),
-    ];
-    let ignored = ignored.into_iter().filter(|(_, is_there)| *is_there);
-    let ignored = ignored.map(|(name, _)| name).collect();
-    let (mut entries, mut names) = (Vec::new(), BTreeSet::new());
+        ("targetCatalogSourceTemplate", has_template),
+        ("platforms", has_platforms),
+    ] {
+        if is_there {
+            ignored.push(name);
+        }
+    }
+
+    let mut entries = Vec::new();
+    let mut names = BTreeSet::new();
     for operator in mirror.operators {
         let line = operator.catalog.referenced.line();
         let at_line = |message: &str| ComposeError::Refused(format!("line {line}: {message}"));
@@ -208,8 +214,9 @@ fn image_set(text: &str) -> Result<ImageSet, ComposeError> {
             return Err(at_line(&message));
         }
         let composition = composition(operator);
-        let checked = composition.check();
-        checked.map_err(|error| at_line(&error.to_string()))?;
+        composition
+            .check()
+            .map_err(|error| at_line(&error.to_string()))?;
         entries.push((name, composition));
     }
     Ok(ImageSet { entries, ignored })
@@ -226,18 +233,15 @@ fn entry_name(operator: &OperatorFields) -> String {
             (reference.repository, reference.tag)
         }
     };
-    let last = repository
-        .trim_end_matches('/')
-        .rsplit('/')
-        .next()
-        .unwrap_or_default();
-    let name = match (
-        &operator.target_catalog,
-        operator.target_tag.as_ref().or(tag.as_ref()),
-    ) {
+    let mut name = repository.trim_end_matches('/');
+    if let Some((_, last)) = name.rsplit_once('/') {
+        name = last;
+    }
+    let tag = operator.target_tag.as_ref().or(tag.as_ref());
+    let name = match (&operator.target_catalog, tag) {
         (Some(target), _) => target.clone(),
-        (None, Some(tag)) => format!("{last}-{tag}"),
-        (None, None) => last.to_owned(),
+        (None, Some(tag)) => format!("{name}-{tag}"),
+        (None, None) => name.to_owned(),
     };
     name.to_lowercase().replace(['.', '/', '_', ':'], "-")
 }
@@ -249,35 +253,42 @@ fn layout(catalog: &str) -> Option<&str> {
 }
 
 fn composition(operator: OperatorFields) -> Composition {
-    let catalog = operator.catalog.value;
-    let source = layout(&catalog).map(|folder| format!("oci:{folder}"));
-    let input = CompositionInput {
-        catalog: source.is_none().then_some(catalog),
-        source,
+    let mut input = CompositionInput {
+        catalog: None,
+        source: None,
         select: Some(Selection {
             full: operator.full,
             packages: operator.packages,
         }),
     };
+    let catalog = operator.catalog.value;
+    match layout(&catalog) {
+        Some(folder) => input.source = Some(format!("oci:{folder}")),
+        None => input.catalog = Some(catalog),
+    }
+    let dependencies = if operator.skip_dependencies {
+        DependencyRule::Ignore
+    } else {
+        DependencyRule::Warn
+    };
     Composition {
         inputs: vec![input],
-        dependencies: if operator.skip_dependencies {
-            DependencyRule::Ignore
-        } else {
-            DependencyRule::Warn
-        },
+        dependencies,
         ..Composition::default()
     }
 }
 
 fn old_format(text: &str) -> ComposeError {
-    let lines = text.lines().zip(1_u64..).filter_map(|(line, number)| {
-        let (key, _) = line.trim_start_matches([' ', '-']).split_once(':')?;
-        let (_, change) = OLD_FIELDS.iter().find(|(field, _)| *field == key)?;
-        Some(format!("\n  line {number}, {key}: {change}"))
-    });
-    ComposeError::Refused(format!(
-        "mirror.openshift.io/v1alpha2 is the format of oc-mirror v1; change these lines:{}",
-        lines.collect::<String>()
-    ))
+    let mut problem =
+        "mirror.openshift.io/v1alpha2 is the format of oc-mirror v1; change these lines:"
+            .to_owned();
+    for (line, number) in text.lines().zip(1_u64..) {
+        let Some((key, _)) = line.trim_start_matches([' ', '-']).split_once(':') else {
+            continue;
+        };
+        if let Some((_, change)) = OLD_FIELDS.iter().find(|(field, _)| *field == key) {
+            problem += &format!("\n  line {number}, {key}: {change}");
+        }
+    }
+    ComposeError::Refused(problem)
 }

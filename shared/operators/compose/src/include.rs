@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use indexmap::IndexMap;
+use model::text;
 use olm::Constraint;
 
 use crate::candidate::{IncludeCandidate, IncludeReasons};
 use crate::dependencies::{Dependencies, RequiredBy};
-use crate::error::{listed, shown};
+use crate::error::{TEXT_CHARS, listed};
 use crate::lines::PackageReader;
 use crate::{ComposeError, PackageSelection, PackageSource};
 
@@ -96,15 +97,14 @@ impl<'a, C: PackageSource> Includer<'a, C> {
     ) -> Result<BTreeMap<String, IncludedPackage>, ComposeError> {
         // A requirement that no input meets stays so, because candidates are never added. Many
         // packages may have it.
-        let (mut unmet, mut at) = (HashSet::new(), 0);
+        let mut unmet = HashSet::new();
+        let mut next = 0;
         loop {
             // Requirements of bundles that are taken along come behind the others.
-            while let Some((required, bundles)) = self.dependencies.required.get_index(at) {
-                at += 1;
-                let (required, bundle) = (
-                    required.clone(),
-                    bundles.first().cloned().unwrap_or_default(),
-                );
+            while let Some((required, bundles)) = self.dependencies.required.get_index(next) {
+                next += 1;
+                let required = required.clone();
+                let bundle = bundles.first().cloned().unwrap_or_default();
                 if !unmet.contains(&required.constraint) && !self.meet(&required, &bundle)? {
                     unmet.insert(required.constraint);
                 }
@@ -114,13 +114,14 @@ impl<'a, C: PackageSource> Includer<'a, C> {
             };
             self.check(&name)?;
         }
-        let candidates = &self.candidates;
-        let packages = self.included.into_iter().map(|(name, included)| {
-            let candidate = &candidates[&name][included.candidate];
+
+        let mut packages = BTreeMap::new();
+        for (name, included) in self.included {
+            let candidate = &self.candidates[&name][included.candidate];
             let package = included.into_package(&name, candidate);
-            (name, package)
-        });
-        Ok(packages.collect())
+            packages.insert(name, package);
+        }
+        Ok(packages)
     }
 
     /// Takes along what a requirement of a bundle lacks. Returns false if no input has it.
@@ -133,9 +134,13 @@ impl<'a, C: PackageSource> Includer<'a, C> {
         if !self.find(&constraint, &mut providers)? {
             return Ok(false);
         }
-        let (bundle, package) = (shown(bundle), shown(&required.package));
-        let text = shown(&constraint.to_string());
-        let reason: Rc<str> = format!("included: {bundle} of {package} requires {text}").into();
+        let reason: Rc<str> = format!(
+            "included: {} of {} requires {}",
+            text::line(bundle, TEXT_CHARS),
+            text::line(&required.package, TEXT_CHARS),
+            text::line(&constraint.to_string(), TEXT_CHARS),
+        )
+        .into();
         for provider in providers.bundles {
             self.take(&provider, &reason)?;
         }
@@ -151,28 +156,34 @@ impl<'a, C: PackageSource> Includer<'a, C> {
         if self.dependencies.fulfils(constraint) {
             return Ok(true);
         }
-        let mut unwanted = constraint.not.iter().flat_map(|list| &list.constraints);
-        if unwanted.any(|part| self.dependencies.fulfils(part))
-            || !self.find_api(constraint, providers)?
-            || !self.find_package(constraint, providers)?
-        {
+        if let Some(not) = &constraint.not {
+            for part in &not.constraints {
+                if self.dependencies.fulfils(part) {
+                    return Ok(false);
+                }
+            }
+        }
+        if !self.find_api(constraint, providers)? || !self.find_package(constraint, providers)? {
             return Ok(false);
         }
-        for part in constraint.all.iter().flat_map(|list| &list.constraints) {
-            if !self.find(part, providers)? {
-                return Ok(false);
+        if let Some(all) = &constraint.all {
+            for part in &all.constraints {
+                if !self.find(part, providers)? {
+                    return Ok(false);
+                }
             }
         }
         let Some(any) = &constraint.any else {
             return Ok(true);
         };
-        let (bundles, chosen) = (providers.bundles.len(), providers.chosen.len());
+        let bundles_before = providers.bundles.len();
+        let chosen_before = providers.chosen.len();
         for part in &any.constraints {
             if self.find(part, providers)? {
                 return Ok(true);
             }
-            providers.bundles.truncate(bundles);
-            providers.chosen.truncate(chosen);
+            providers.bundles.truncate(bundles_before);
+            providers.chosen.truncate(chosen_before);
         }
         Ok(false)
     }
@@ -183,20 +194,25 @@ impl<'a, C: PackageSource> Includer<'a, C> {
         constraint: &Constraint,
         providers: &mut Providers,
     ) -> Result<bool, ComposeError> {
-        let required = constraint.package.as_deref();
-        let Some(required) = required.filter(|required| !self.dependencies.has(required)) else {
+        let Some(required) = &constraint.package else {
             return Ok(true);
         };
-        self.read_candidates(&required.package_name)?;
+        if self.dependencies.has(required) {
+            return Ok(true);
+        }
+        let name = &required.package_name;
+        self.read_candidates(name)?;
         let intervals = self.dependencies.intervals(required);
-        Ok(
-            self.find_bundle(&required.package_name, providers, |candidate| {
-                let mut intervals = intervals.iter().rev();
-                let highest = intervals
-                    .find_map(|interval| candidate.by_version.range(interval.clone()).next_back());
-                highest.map(|(_, bundle)| *bundle)
-            }),
-        )
+        let found = self.find_bundle(name, providers, |candidate| {
+            for interval in intervals.iter().rev() {
+                let mut fitting = candidate.by_version.range(interval.clone());
+                if let Some((_, bundle)) = fitting.next_back() {
+                    return Some(*bundle);
+                }
+            }
+            None
+        });
+        Ok(found)
     }
 
     /// Adds a bundle with the API that the constraint names itself. Looks in the order of the
@@ -206,20 +222,23 @@ impl<'a, C: PackageSource> Includer<'a, C> {
         constraint: &Constraint,
         providers: &mut Providers,
     ) -> Result<bool, ComposeError> {
-        let api = constraint.gvk.as_deref();
-        let Some(api) = api.filter(|api| !self.dependencies.has_api(api)) else {
+        let Some(api) = &constraint.gvk else {
             return Ok(true);
         };
+        if self.dependencies.has_api(api) {
+            return Ok(true);
+        }
         if self.apis.is_none() {
             self.apis = Some(self.read_apis()?);
         }
         let api = api.text();
-        let packages = self.apis.iter().find_map(|apis| apis.get(&*api));
+        let packages = self.apis.as_ref().and_then(|apis| apis.get(&*api));
         for (_, package) in packages.into_iter().flatten() {
             self.dependencies.budget.charge(1)?;
-            if self.find_bundle(package, providers, |candidate| {
+            let found = self.find_bundle(package, providers, |candidate| {
                 candidate.by_api.get(&*api).copied()
-            }) {
+            });
+            if found {
                 return Ok(true);
             }
         }
@@ -235,29 +254,28 @@ impl<'a, C: PackageSource> Includer<'a, C> {
         highest: impl Fn(&IncludeCandidate) -> Option<usize>,
     ) -> bool {
         // The result has a package from one input only.
-        let included = self
-            .included
-            .get(package)
-            .map(|included| included.candidate);
-        let taken = included.or_else(|| providers.chosen.get(package).copied());
-        let candidates = self
-            .candidates
-            .get(package)
-            .into_iter()
-            .flatten()
-            .enumerate();
-        let mut candidates = candidates.filter(|(at, _)| taken.is_none_or(|taken| taken == *at));
-        let found = candidates.find_map(|(at, candidate)| Some((at, highest(candidate)?)));
-        if let Some((candidate, bundle)) = found {
-            let package = package.to_owned();
-            providers.chosen.insert(package.clone(), candidate);
-            providers.bundles.push(Provider {
-                package,
-                candidate,
-                bundle,
-            });
+        let chosen = match self.included.get(package) {
+            Some(included) => Some(included.candidate),
+            None => providers.chosen.get(package).copied(),
+        };
+        let Some(candidates) = self.candidates.get(package) else {
+            return false;
+        };
+        for (at, candidate) in candidates.iter().enumerate() {
+            if chosen.is_some_and(|chosen| chosen != at) {
+                continue;
+            }
+            if let Some(bundle) = highest(candidate) {
+                providers.chosen.insert(package.to_owned(), at);
+                providers.bundles.push(Provider {
+                    package: package.to_owned(),
+                    candidate: at,
+                    bundle,
+                });
+                return true;
+            }
         }
-        found.is_some()
+        false
     }
 
     fn take(&mut self, provider: &Provider, reason: &Rc<str>) -> Result<(), ComposeError> {
@@ -282,22 +300,22 @@ impl<'a, C: PackageSource> Includer<'a, C> {
 
     /// Takes the whole package if its bundles make no valid channels.
     fn check(&mut self, package: &str) -> Result<(), ComposeError> {
-        let Some(included) = self
-            .included
-            .get_mut(package)
-            .filter(|included| !included.whole)
-        else {
+        let Some(included) = self.included.get_mut(package) else {
             return Ok(());
         };
+        if included.whole {
+            return Ok(());
+        }
         let candidate = &self.candidates[package][included.candidate];
         included.checks += 1;
         if included.checks <= CHECKS_MAX && candidate.connects(&included.reasons) {
             return Ok(());
         }
         included.whole = true;
-        let bundles = candidate.bundles.iter();
-        for bundle in bundles.filter(|bundle| !included.reasons.contains_key(&bundle.name)) {
-            self.dependencies.add_bundle(package, bundle)?;
+        for bundle in &candidate.bundles {
+            if !included.reasons.contains_key(&bundle.name) {
+                self.dependencies.add_bundle(package, bundle)?;
+            }
         }
         Ok(())
     }
@@ -312,15 +330,12 @@ impl<'a, C: PackageSource> Includer<'a, C> {
         }
         let mut candidates = Vec::new();
         for (at, input) in self.inputs.iter_mut().enumerate() {
-            if input.has(package) {
-                let mut lines = PackageReader::open(input, package, &self.dependencies.budget)?;
-                candidates.extend(IncludeCandidate::new(
-                    at,
-                    package,
-                    &mut lines,
-                    self.dependencies,
-                )?);
+            if !input.has(package) {
+                continue;
             }
+            let mut lines = PackageReader::open(input, package, &self.dependencies.budget)?;
+            let candidate = IncludeCandidate::new(at, package, &mut lines, self.dependencies)?;
+            candidates.extend(candidate);
         }
         if !candidates.is_empty() {
             self.candidates.insert(package.to_owned(), candidates);
@@ -330,11 +345,8 @@ impl<'a, C: PackageSource> Includer<'a, C> {
 
     /// Reads all packages, and returns the inputs and packages that provide each API.
     fn read_apis(&mut self) -> Result<ApiProviders, ComposeError> {
-        let names: BTreeSet<String> = self
-            .inputs
-            .iter()
-            .flat_map(PackageSource::packages)
-            .collect();
+        let names = self.inputs.iter().flat_map(PackageSource::packages);
+        let names: BTreeSet<String> = names.collect();
         for name in &names {
             self.read_candidates(name)?;
         }
@@ -353,20 +365,23 @@ impl<'a, C: PackageSource> Includer<'a, C> {
 
 impl Included {
     fn into_package(self, name: &str, candidate: &IncludeCandidate) -> IncludedPackage {
-        let (mut selection, mut reasons) = (None, self.reasons);
-        if self.whole {
-            let listed = listed(&reasons.into_values().collect::<Vec<_>>());
-            let reason = format!(
-                "{listed}; the whole package, because these bundles alone make no valid channel"
-            );
-            reasons = IncludeReasons::from([("".into(), reason.into())]);
-        } else {
-            selection = Some(candidate.selection(name, &reasons));
+        let input = candidate.input;
+        if !self.whole {
+            return IncludedPackage {
+                input,
+                selection: Some(candidate.selection(name, &self.reasons)),
+                reasons: self.reasons,
+            };
         }
+        let reasons: Vec<Rc<str>> = self.reasons.into_values().collect();
+        let reason = format!(
+            "{}; the whole package, because these bundles alone make no valid channel",
+            listed(&reasons)
+        );
         IncludedPackage {
-            input: candidate.input,
-            selection,
-            reasons,
+            input,
+            selection: None,
+            reasons: IncludeReasons::from([("".into(), reason.into())]),
         }
     }
 }

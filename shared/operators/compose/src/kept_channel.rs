@@ -18,16 +18,20 @@ pub(crate) struct ChannelFault<'a> {
 
 impl<'a> From<GraphFault<'a>> for ChannelFault<'a> {
     fn from(fault: GraphFault<'a>) -> Self {
-        let no_head = "has no head: its entries replace or skip each other in a cycle";
-        let (text, loose) = match fault {
-            GraphFault::NoHead => (no_head.to_owned(), Vec::new()),
-            GraphFault::Heads(heads) => (format!("has several heads: {}", listed(&heads)), heads),
-            GraphFault::Cycle { replaces, .. } => (
-                format!("has a cycle of replaces through {replaces}"),
-                Vec::new(),
-            ),
-        };
-        Self { text, loose }
+        match fault {
+            GraphFault::NoHead => Self {
+                text: "has no head: its entries replace or skip each other in a cycle".to_owned(),
+                loose: Vec::new(),
+            },
+            GraphFault::Heads(heads) => Self {
+                text: format!("has several heads: {}", listed(&heads)),
+                loose: heads,
+            },
+            GraphFault::Cycle { replaces, .. } => Self {
+                text: format!("has a cycle of replaces through {replaces}"),
+                loose: Vec::new(),
+            },
+        }
     }
 }
 
@@ -38,13 +42,20 @@ pub(crate) fn check<'a>(
     channel: &'a Channel,
     kept: &KeptEntries<'a>,
 ) -> Result<(), ChannelFault<'a>> {
-    let entries = channel
-        .graph_entries()
-        .filter(|entry| kept.contains(entry.name));
-    let graph = ChannelGraph::new(&entries.collect::<Vec<_>>())?;
+    let mut entries = Vec::new();
+    for entry in channel.graph_entries() {
+        if kept.contains(entry.name) {
+            entries.push(entry);
+        }
+    }
+    let graph = ChannelGraph::new(&entries)?;
     let reached = reached(channel, kept, graph.head);
-    let is_loose = |name: &&str| !reached.contains(name) || !graph.is_connected(name);
-    let loose: Vec<&str> = kept.iter().copied().filter(is_loose).collect();
+    let mut loose = Vec::new();
+    for name in kept {
+        if !reached.contains(name) || !graph.is_connected(name) {
+            loose.push(*name);
+        }
+    }
     if loose.is_empty() {
         return Ok(());
     }
@@ -77,9 +88,12 @@ fn reached<'a>(channel: &'a Channel, kept: &KeptEntries<'a>, head: &'a str) -> H
 /// along `replaces`. oc-mirror v2 takes such entries along with a range, so that a pre-release
 /// between two releases does not cut the channel in two.
 pub(crate) fn between<'a>(channel: &'a Channel, kept: &KeptEntries<'a>) -> Vec<&'a str> {
-    let (mut between, mut passed, mut visited) = (Vec::new(), Vec::new(), HashSet::new());
-    let mut next = channel.heads().into_iter().next();
+    let mut between = Vec::new();
+    // Those since the last kept entry.
+    let mut passed = Vec::new();
     let mut is_below_kept = false;
+    let mut visited = HashSet::new();
+    let mut next = channel.heads().into_iter().next();
     while let Some((name, entry)) = next.and_then(|name| channel.entries.get_key_value(name)) {
         if !visited.insert(name) {
             break;
@@ -124,11 +138,15 @@ impl BrokenAdvice {
 /// be valid.
 fn connecting(channel: &Channel, kept: &KeptEntries<'_>, loose: Vec<&str>) -> Option<String> {
     let loose: HashSet<&str> = loose.into_iter().collect();
-    let missing = channel
-        .entries
-        .iter()
-        .filter(|(name, _)| !kept.contains(name.as_str()));
-    let missing = missing.filter(|(_, entry)| entry.updated().any(|name| loose.contains(name)));
-    let missing: Vec<&String> = missing.map(|(name, _)| name).collect();
-    (!missing.is_empty()).then(|| listed(&missing))
+    let mut missing = Vec::new();
+    for (name, entry) in &channel.entries {
+        let is_kept = kept.contains(name.as_str());
+        if !is_kept && entry.updated().any(|updated| loose.contains(updated)) {
+            missing.push(name);
+        }
+    }
+    if missing.is_empty() {
+        return None;
+    }
+    Some(listed(&missing))
 }

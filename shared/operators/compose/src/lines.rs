@@ -80,9 +80,8 @@ impl PackageReader {
         budget.charge(1)?;
         let mut reader = Self::empty(package, budget);
         catalog.name().clone_into(&mut reader.input);
-        let lines = catalog
-            .read(package)
-            .map_err(|error| reader.unreadable(error))?;
+        let lines = catalog.read(package);
+        let lines = lines.map_err(|error| reader.unreadable(error))?;
         reader.lines = BufReader::with_capacity(BLOCK, lines);
         Ok(reader)
     }
@@ -95,10 +94,15 @@ impl PackageReader {
     /// Returns the next line, with its `\n`.
     pub(crate) fn next_line(&mut self) -> Result<Option<Vec<u8>>, ComposeError> {
         let mut line = Vec::new();
-        let read = self.lines.read_until(b'\n', &mut line);
-        let read = read.map_err(|error| self.unreadable(error))?;
+        let read = self
+            .lines
+            .read_until(b'\n', &mut line)
+            .map_err(|error| self.unreadable(error))?;
         self.budget.charge_bytes(read)?;
-        Ok((read > 0).then_some(line))
+        if line.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(line))
     }
 
     /// Passes each line to `each`.

@@ -97,19 +97,24 @@ impl<'a> Merger<'a> {
     ) -> Result<(), ComposeError> {
         lines.for_each(|line| {
             self.count(line)?;
-            let (key, line) = (LineKey::of(line), line.to_vec());
+            let key = LineKey::of(line);
             if key.is_unique() {
                 self.last.entry(key.clone()).or_default();
             }
-            self.added.push(AddedLine { key, line, replace });
+            self.added.push(AddedLine {
+                key,
+                line: line.to_vec(),
+                replace,
+            });
             Ok(())
         })
     }
 
     /// Takes the next line of the package. Returns it if no addition changes it.
     pub(crate) fn hold(&mut self, line: Vec<u8>) -> Result<Option<Vec<u8>>, ComposeError> {
-        let (at, key) = (self.at, LineKey::of(&line));
+        let at = self.at;
         self.at += 1;
+        let key = LineKey::of(&line);
         if !key.is_unique() {
             self.known.insert(Sha256::of(&line));
         }
@@ -118,8 +123,7 @@ impl<'a> Merger<'a> {
         };
         *last = Some(at);
         self.count(&line)?;
-        let entries = None;
-        self.lines.insert(at, MergedLine { line, entries });
+        self.lines.insert(at, MergedLine::new(line));
         Ok(None)
     }
 
@@ -146,27 +150,35 @@ impl<'a> Merger<'a> {
                 None => continue,
             };
             let Some(old) = self.lines.get_mut(&at) else {
-                let entries = None;
-                self.lines.insert(at, MergedLine { line, entries });
+                self.lines.insert(at, MergedLine::new(line));
                 self.at += 1;
                 continue;
             };
             let changed = old.add(&key, line).map_err(|error| refused(error.into()))?;
-            if let Some(what) = changed.filter(|_| !replace) {
+            if let Some(what) = changed
+                && !replace
+            {
                 return Err(ComposeError::Refused(format!(
                     "add: package {package} has {what} already, with other content; set replace: true to replace it"
                 )));
             }
         }
-        let lines = self
-            .lines
-            .into_iter()
-            .map(|(at, line)| Ok((at, line.finish()?)));
-        lines.collect::<Result<_, RewriteError>>().map_err(refused)
+        let mut lines = MergedLines::new();
+        for (at, line) in self.lines {
+            lines.insert(at, line.finish().map_err(refused)?);
+        }
+        Ok(lines)
     }
 }
 
 impl MergedLine {
+    const fn new(line: Vec<u8>) -> Self {
+        Self {
+            line,
+            entries: None,
+        }
+    }
+
     /// Adds a line with the same key. Returns what was there with other content. Of two entries
     /// with one name the added one stays.
     fn add(&mut self, key: &LineKey, added: Vec<u8>) -> serde_json::Result<Option<String>> {
@@ -180,20 +192,19 @@ impl MergedLine {
             self.line = added;
             return Ok(Some(place));
         }
-        let merged = match self.entries.take() {
+        let mut merged = match self.entries.take() {
             Some(merged) => merged,
             None => entries(&self.line)?,
         };
-        let (merged, mut changed) = (self.entries.insert(merged), None);
+        let mut changed = None;
         for (name, entry) in entries(&added)? {
-            if merged
-                .get(&name)
-                .is_some_and(|old| old.get() != entry.get())
-            {
-                changed.get_or_insert_with(|| format!("the entry {name} of {place}"));
+            let old = merged.get(&name);
+            if changed.is_none() && old.is_some_and(|old| old.get() != entry.get()) {
+                changed = Some(format!("the entry {name} of {place}"));
             }
             merged.insert(name, entry);
         }
+        self.entries = Some(merged);
         Ok(changed)
     }
 
@@ -209,14 +220,17 @@ impl MergedLine {
 /// Returns the entries of a channel by their names, or deprecations by their targets.
 fn entries(line: &[u8]) -> serde_json::Result<IndexMap<String, Box<RawValue>>> {
     let list: EntryList<'_> = serde_json::from_slice(line)?;
-    let entries = list.entries.into_iter().flatten();
-    entries
-        .map(|entry| Ok((entry_key(entry)?, entry.to_owned())))
-        .collect()
+    let mut entries = IndexMap::new();
+    for entry in list.entries.into_iter().flatten() {
+        entries.insert(entry_key(entry)?, entry.to_owned());
+    }
+    Ok(entries)
 }
 
 fn entry_key(entry: &RawValue) -> serde_json::Result<String> {
     let header: LineHeader<'_> = serde_json::from_str(entry.get())?;
-    let reference = header.reference.map(|reference| reference.get().to_owned());
-    Ok(reference.unwrap_or_else(|| header.name.into_owned()))
+    Ok(match header.reference {
+        Some(reference) => reference.get().to_owned(),
+        None => header.name.into_owned(),
+    })
 }

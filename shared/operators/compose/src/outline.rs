@@ -42,12 +42,10 @@ impl PackageOutline {
             self.has_package = true;
         }
         for (name, channel) in part.channels {
-            let skips: usize = channel
-                .entries
-                .values()
-                .map(|entry| entry.skips.len())
-                .sum();
-            self.bytes += line.len() + channel.entries.len() * ENTRY_BYTES + skips * SKIP_BYTES;
+            self.bytes += line.len();
+            for entry in channel.entries.values() {
+                self.bytes += ENTRY_BYTES + entry.skips.len() * SKIP_BYTES;
+            }
             let known = self.channels.entry(name).or_default();
             known.entries.extend(channel.entries);
         }
@@ -59,10 +57,9 @@ impl PackageOutline {
             self.bytes += target.name.len() + ENTRY_BYTES;
             self.deprecated.insert(target);
         }
-        self.unreadable = self
-            .unreadable
-            .take()
-            .or_else(|| part.unreadable.into_iter().next());
+        if self.unreadable.is_none() {
+            self.unreadable = part.unreadable.into_iter().next();
+        }
         if self.bytes > OUTLINE_BYTES_MAX {
             return Err(too_large(package, OUTLINE_BYTES_MAX));
         }
@@ -71,16 +68,12 @@ impl PackageOutline {
 
     /// Refuses a package with a document of OLM that does not fit its schema.
     pub(crate) fn check_readable(&self, package: &str) -> Result<(), String> {
-        let Some(UnreadableMeta {
-            schema,
-            name,
-            reason,
-        }) = &self.unreadable
-        else {
+        let Some(meta) = &self.unreadable else {
             return Ok(());
         };
         Err(format!(
-            "package {package}: the {schema} {name:?} cannot be read: {reason}"
+            "package {package}: the {} {:?} cannot be read: {}",
+            meta.schema, meta.name, meta.reason
         ))
     }
 }
@@ -101,36 +94,39 @@ pub(crate) struct Remaining<'a> {
 impl<'a> Remaining<'a> {
     /// Returns the whole package.
     pub(crate) fn all(name: &'a str, package: &'a PackageOutline) -> Self {
-        let channels = package.channels.iter();
-        let channels = channels.map(|(name, channel)| {
+        let mut channels = BTreeMap::new();
+        for (name, channel) in &package.channels {
             let entries = channel.entries.keys().map(String::as_str);
-            (name.as_str(), entries.collect())
-        });
+            channels.insert(name.as_str(), entries.collect());
+        }
         Self {
             name,
             package,
             default_channel: None,
-            channels: channels.collect(),
+            channels,
             bundles: package.bundles.keys().map(String::as_str).collect(),
         }
     }
 
     /// Returns true if each line stays as it is.
     pub(crate) fn is_whole(&self) -> bool {
-        let package = self.package;
-        let mut channels = package.channels.iter();
-        let has_channel = |(name, channel): (&String, &Channel)| {
+        for (name, channel) in &self.package.channels {
             let kept = self.channels.get(name.as_str());
-            kept.is_some_and(|kept| kept.len() == channel.entries.len())
-        };
-        let mut deprecated = package.deprecated.iter();
+            if kept.is_none_or(|kept| kept.len() != channel.entries.len()) {
+                return false;
+            }
+        }
+        for name in self.package.bundles.keys() {
+            if !self.bundles.contains(name.as_str()) {
+                return false;
+            }
+        }
+        for target in &self.package.deprecated {
+            if !self.has_target(&target.schema, &target.name) {
+                return false;
+            }
+        }
         self.default_channel.is_none()
-            && channels.all(has_channel)
-            && package
-                .bundles
-                .keys()
-                .all(|name| self.bundles.contains(name.as_str()))
-            && deprecated.all(|target| self.has_target(&target.schema, &target.name))
     }
 
     /// Returns true if the target of a deprecation remains.

@@ -3,12 +3,13 @@
 use std::{borrow::Cow, collections::BTreeMap};
 
 use fbc::{Chunks, FbcLimits};
-use model::text::chain;
+use model::text;
 use olm::LIFECYCLES;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::{Explanation, error::shown, outline::Remaining};
+use crate::error::TEXT_CHARS;
+use crate::{Explanation, outline::Remaining};
 
 /// Fields by which a line is recognised, an entry of a channel or of deprecations, or the target of
 /// a deprecation.
@@ -44,10 +45,12 @@ impl<'a> LineHeader<'a> {
     }
 
     /// Returns the names by which a document of another schema may refer to a bundle or channel.
-    fn names(&self) -> impl Iterator<Item = Cow<'_, str>> {
-        let fields = [self.bundle, self.channel].into_iter().flatten();
-        let fields = fields.filter_map(|raw| serde_json::from_str(raw.get()).ok().map(Cow::Owned));
-        std::iter::once(Cow::Borrowed(&*self.name)).chain(fields)
+    fn names(&self) -> Vec<String> {
+        let mut names = vec![self.name.clone().into_owned()];
+        for field in [self.bundle, self.channel].into_iter().flatten() {
+            names.extend(serde_json::from_str::<String>(field.get()));
+        }
+        names
     }
 }
 
@@ -59,7 +62,7 @@ pub(crate) type RewriteError = crate::ReadError;
 pub(crate) fn not_rewritten(package: &str, error: &RewriteError) -> String {
     format!(
         "package {package}: a document cannot be rewritten: {}",
-        chain(&**error)
+        text::chain(&**error)
     )
 }
 
@@ -81,39 +84,53 @@ impl Remaining<'_> {
     ) -> Result<Option<Vec<u8>>, RewriteError> {
         let header = LineHeader::of(&line);
         let stays = match &*header.schema {
-            "olm.package" => match self.default_channel {
-                None => true,
-                Some(channel) => {
+            "olm.package" => {
+                if let Some(channel) = self.default_channel {
                     return set(&line, "defaultChannel", to_raw_value(channel)?).map(Some);
                 }
-            },
-            "olm.channel" => match self.channels.get(&*header.name) {
-                None => false,
-                Some(kept) => return filter_entries(&line, |entry| kept.contains(&*entry.name)),
-            },
+                true
+            }
+            "olm.channel" => {
+                if let Some(kept) = self.channels.get(&*header.name) {
+                    return filter_entries(&line, |entry| kept.contains(&*entry.name));
+                }
+                false
+            }
             "olm.bundle" => self.bundles.contains(&*header.name),
             // It is about the package as a whole, also where its name is that of a channel.
             LIFECYCLES => true,
             "olm.deprecations" => {
-                return filter_entries(&line, |entry| {
-                    let target = entry.reference.map_or("null", RawValue::get);
-                    let target = LineHeader::of(target.as_bytes());
-                    self.has_target(&target.schema, &target.name)
+                return filter_entries(&line, |entry| match entry.reference {
+                    Some(reference) => {
+                        let target = LineHeader::of(reference.get().as_bytes());
+                        self.has_target(&target.schema, &target.name)
+                    }
+                    None => true,
                 });
             }
-            _ => {
-                let gone = header.names().find(|named| self.is_gone(named));
-                if let Some(gone) = &gone {
-                    let (package, schema, gone) =
-                        (shown(self.name), shown(&header.schema), shown(gone));
-                    explanation.notice(format!(
-                        "package {package}: a document of schema {schema:?} was dropped, because it names {gone}, which is not selected"
-                    ));
-                }
-                gone.is_none()
-            }
+            _ => self.keeps_other(&header, explanation),
         };
-        Ok(stays.then_some(line))
+        if !stays {
+            return Ok(None);
+        }
+        Ok(Some(line))
+    }
+
+    /// Returns true if a document of another schema names nothing that is gone. Otherwise explains
+    /// that it is dropped.
+    fn keeps_other(&self, header: &LineHeader<'_>, explanation: &mut Explanation) -> bool {
+        for name in header.names() {
+            if self.is_gone(&name) {
+                explanation.notice(format!(
+                    "package {}: a document of schema {:?} was dropped, because it names {}, which is not selected",
+                    text::line(self.name, TEXT_CHARS),
+                    text::line(&header.schema, TEXT_CHARS),
+                    text::line(&name, TEXT_CHARS),
+                ));
+                return false;
+            }
+        }
+        true
     }
 
     fn is_gone(&self, name: &str) -> bool {

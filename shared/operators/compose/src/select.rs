@@ -1,9 +1,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use model::text;
 use olm::Channel;
 use semver::Version;
 
-use crate::error::{listed, no_bundle, no_default_channel, shown};
+use crate::error::{TEXT_CHARS, listed, no_bundle, no_default_channel};
 use crate::kept_channel::{self, BrokenAdvice, KeptEntries};
 use crate::outline::{PackageOutline, Remaining};
 use crate::selection::EntryRule;
@@ -23,11 +24,14 @@ impl PackageSelection {
         explanation: &mut Explanation,
     ) -> Result<(Remaining<'a>, Vec<Decision>), String> {
         package.check_readable(&self.name)?;
-        let named = self.selected_bundles.iter();
+        let mut named = BTreeSet::new();
+        for bundle in &self.selected_bundles {
+            named.insert(bundle.name.as_str());
+        }
         let mut selector = PackageSelector {
             package,
             selection: self,
-            named: named.map(|bundle| bundle.name.as_str()).collect(),
+            named,
             channels: BTreeMap::new(),
             explanation,
         };
@@ -38,16 +42,13 @@ impl PackageSelection {
         if selector.channels.is_empty() && !package.channels.is_empty() {
             let first = package.channels.keys().next();
             let rule = first.and_then(|channel| self.rule(channel));
-            return Err(takes_nothing(
-                &format!("package {}", self.name),
-                rule.as_ref(),
-            ));
+            let place = format!("package {}", self.name);
+            return Err(takes_nothing(&place, rule.as_ref()));
         }
-        let decisions = selector
-            .explanation
-            .decisions
-            .as_ref()
-            .map(|_| selector.decisions());
+        let mut decisions = Vec::new();
+        if selector.explanation.decisions.is_some() {
+            decisions = selector.decisions();
+        }
         let rest = Remaining {
             name: &self.name,
             package,
@@ -55,8 +56,17 @@ impl PackageSelection {
             bundles: selector.channels.values().flatten().copied().collect(),
             channels: selector.channels,
         };
-        Ok((rest, decisions.unwrap_or_default()))
+        Ok((rest, decisions))
     }
+}
+
+/// Reasons of the channels that have an entry for one bundle.
+#[derive(Default)]
+struct BundleReasons {
+    /// Of those that take it.
+    taken: Vec<String>,
+    /// Of the others.
+    left_out: Vec<String>,
 }
 
 struct PackageSelector<'s, 'a> {
@@ -70,25 +80,28 @@ struct PackageSelector<'s, 'a> {
 
 impl<'a> PackageSelector<'_, 'a> {
     fn check_names(&self) -> Result<(), String> {
-        let mut channels = self.selection.channels.iter().map(|channel| &channel.name);
-        if let Some(channel) =
-            channels.find(|channel| !self.package.channels.contains_key(*channel))
-        {
-            let name = &self.selection.name;
+        let name = &self.selection.name;
+        for channel in &self.selection.channels {
+            if self.package.channels.contains_key(&channel.name) {
+                continue;
+            }
             let has = listed(&self.package.channels.keys().collect::<Vec<_>>());
             return Err(format!(
-                "package {name} has no channel {channel}; it has {has}"
+                "package {name} has no channel {}; it has {has}",
+                channel.name
             ));
         }
-        let channels = self.package.channels.values();
-        let entries = channels.flat_map(|channel| channel.entries.keys());
-        let entries: HashSet<&str> = entries.map(String::as_str).collect();
-        let is_there =
-            |bundle: &&str| self.package.bundles.contains_key(*bundle) && entries.contains(bundle);
-        let missing = self.named.iter().find(|bundle| !is_there(bundle));
-        missing.map_or(Ok(()), |bundle| {
-            Err(no_bundle(&self.selection.name, bundle))
-        })
+
+        let mut entries: HashSet<&str> = HashSet::new();
+        for channel in self.package.channels.values() {
+            entries.extend(channel.entries.keys().map(String::as_str));
+        }
+        for bundle in &self.named {
+            if !self.package.bundles.contains_key(*bundle) || !entries.contains(bundle) {
+                return Err(no_bundle(name, bundle));
+            }
+        }
+        Ok(())
     }
 
     fn add_channel(&mut self, name: &'a str, channel: &'a Channel) -> Result<(), String> {
@@ -99,11 +112,10 @@ impl<'a> PackageSelector<'_, 'a> {
         if kept.is_empty() {
             // A channel that the user names is wanted. One of all channels may have no version in
             // the range.
-            return if !self.selection.channels.is_empty() && !channel.entries.is_empty() {
-                Err(takes_nothing(&self.place(name), Some(&rule)))
-            } else {
-                Ok(())
-            };
+            if !self.selection.channels.is_empty() && !channel.entries.is_empty() {
+                return Err(takes_nothing(&self.place(name), Some(&rule)));
+            }
+            return Ok(());
         }
         // A channel that is kept as it is stays as valid or invalid as its catalog has it. A head
         // that is wanted must be there.
@@ -114,14 +126,17 @@ impl<'a> PackageSelector<'_, 'a> {
                 self.connect(name, channel, &rule, &mut kept);
                 checked = kept_channel::check(channel, &kept);
             }
-            let place = || format!("{}: with {}", self.place(name), described(&rule));
-            checked.map_err(|fault| ADVICE.error(&place(), Some(channel), &kept, fault))?;
+            checked.map_err(|fault| {
+                let place = format!("{}: with {}", self.place(name), described(&rule));
+                ADVICE.error(&place, Some(channel), &kept, fault)
+            })?;
         }
-        let mut missing = kept
-            .iter()
-            .filter(|entry| !self.package.bundles.contains_key(**entry));
-        if let Some(bundle) = missing.next().filter(|_| !is_whole) {
-            return Err(no_bundle(&self.selection.name, bundle));
+        if !is_whole {
+            for entry in &kept {
+                if !self.package.bundles.contains_key(*entry) {
+                    return Err(no_bundle(&self.selection.name, entry));
+                }
+            }
         }
         self.channels.insert(name, kept);
         Ok(())
@@ -150,14 +165,16 @@ impl<'a> PackageSelector<'_, 'a> {
         kept: &mut KeptEntries<'a>,
     ) {
         let between = kept_channel::between(channel, kept);
-        if !between.is_empty() {
-            kept.extend(&between);
-            let (place, bundles) = (self.place(&shown(name)), listed(&between));
-            self.explanation.notice(format!(
-                "{place}: {bundles} taken too, because they connect the selected {}",
-                described(rule)
-            ));
+        if between.is_empty() {
+            return;
         }
+        kept.extend(&between);
+        self.explanation.notice(format!(
+            "{}: {} taken too, because they connect the selected {}",
+            self.place(&text::line(name, TEXT_CHARS)),
+            listed(&between),
+            described(rule)
+        ));
     }
 
     fn version(&self, bundle: &str) -> Option<Version> {
@@ -177,49 +194,62 @@ impl<'a> PackageSelector<'_, 'a> {
     fn default_channel(&self) -> Result<Option<&'a str>, String> {
         let original = self.package.default_channel.as_deref();
         let wanted = self.selection.default_channel.as_deref().or(original);
-        let kept = wanted.and_then(|channel| self.channels.get_key_value(channel));
-        match kept {
-            Some((channel, _)) if self.package.has_package => {
-                Ok(Some(*channel).filter(|channel| Some(*channel) != original))
+        if let Some(wanted) = wanted
+            && let Some((channel, _)) = self.channels.get_key_value(wanted)
+            && self.package.has_package
+        {
+            if original == Some(wanted) {
+                return Ok(None);
             }
-            _ => Err(no_default_channel(
-                &self.selection.name,
-                wanted,
-                &self.channels,
-            )),
+            return Ok(Some(*channel));
         }
+        let name = &self.selection.name;
+        Err(no_default_channel(name, wanted, &self.channels))
     }
 
     /// Gives each bundle the reasons of the channels that take it, or those of the others if none
     /// does.
     fn decisions(&self) -> Vec<Decision> {
-        // By bundle, those of the channels that take it apart from the others.
-        let mut reasons: BTreeMap<(&str, bool), Vec<String>> = BTreeMap::new();
+        let mut by_bundle: BTreeMap<&str, BundleReasons> = BTreeMap::new();
         for (name, channel) in &self.package.channels {
-            let (rule, kept) = (self.selection.rule(name), self.channels.get(name.as_str()));
-            for entry in channel.entries.keys().map(String::as_str) {
-                let is_kept = kept.is_some_and(|kept| kept.contains(entry));
-                let reason = self.reason(rule.as_ref(), &shown(name), entry, is_kept);
-                let reasons = reasons.entry((entry, is_kept)).or_default();
+            let rule = self.selection.rule(name);
+            let kept = self.channels.get(name.as_str());
+            let name = text::line(name, TEXT_CHARS);
+            for entry in channel.entries.keys() {
+                let is_kept = kept.is_some_and(|kept| kept.contains(entry.as_str()));
+                let reason = self.reason(rule.as_ref(), &name, entry, is_kept);
+                let reasons = by_bundle.entry(entry).or_default();
+                let reasons = match is_kept {
+                    true => &mut reasons.taken,
+                    false => &mut reasons.left_out,
+                };
                 // The reason of `selectedBundles` is the same in each channel.
                 if reasons.last() != Some(&reason) {
                     reasons.push(reason);
                 }
             }
         }
-        let bundles = self.package.bundles.iter().map(|(bundle, version)| {
-            let [ins, outs] =
-                [true, false].map(|is_kept| reasons.remove(&(bundle.as_str(), is_kept)));
-            let (kept, reasons) = (ins.is_some(), ins.or(outs));
-            let reason =
-                reasons.map_or_else(|| "in no channel".to_owned(), |reasons| listed(&reasons));
-            Decision {
+
+        let mut decisions = Vec::new();
+        for (bundle, version) in &self.package.bundles {
+            let reasons = by_bundle.remove(bundle.as_str()).unwrap_or_default();
+            let kept = !reasons.taken.is_empty();
+            let reason = if kept {
+                listed(&reasons.taken)
+            } else if reasons.left_out.is_empty() {
+                "in no channel".to_owned()
+            } else {
+                listed(&reasons.left_out)
+            };
+            decisions.push(Decision {
+                package: self.selection.name.clone(),
                 bundle: bundle.clone(),
                 version: version.clone(),
-                ..Decision::of_package(&self.selection.name, kept, reason)
-            }
-        });
-        bundles.collect()
+                kept,
+                reason,
+            });
+        }
+        decisions
     }
 
     /// Returns the reason for which a channel takes an entry, or does not.

@@ -80,7 +80,7 @@ impl Selection {
         let mut names = BTreeSet::new();
         for package in &self.packages {
             let place = format!("package {}", package.name);
-            check_name(&place, &package.name, names.insert(&package.name))?;
+            check_name(&place, &package.name, &mut names)?;
             package.check(self.full)?;
         }
         Ok(())
@@ -93,24 +93,29 @@ impl Selection {
 
     /// Returns the selection within a package, or `None` if nothing of it is taken.
     pub(crate) fn of_package(&self, package: &str) -> Option<PackageSelection> {
-        let named = self
-            .packages
-            .iter()
-            .find(|selection| selection.name == package);
-        let unnamed = || self.packages.is_empty().then(PackageSelection::default);
-        let selection = named.cloned().or_else(unnamed)?;
-        Some(PackageSelection {
-            name: package.to_owned(),
-            full: selection.full || self.full,
-            ..selection
-        })
+        let mut selection = if self.packages.is_empty() {
+            PackageSelection {
+                name: package.to_owned(),
+                ..PackageSelection::default()
+            }
+        } else {
+            let mut packages = self.packages.iter();
+            packages
+                .find(|selection| selection.name == package)?
+                .clone()
+        };
+        if self.full {
+            selection.full = true;
+        }
+        Some(selection)
     }
 }
 
 impl PackageSelection {
     fn check(&self, all_full: bool) -> Result<(), String> {
         let place = &*format!("package {}", self.name);
-        let (full, range) = (self.full || all_full, self.range());
+        let full = self.full || all_full;
+        let range = self.range();
         let has_range = range != Ok(None);
         if !self.selected_bundles.is_empty() && (full || has_range || !self.channels.is_empty()) {
             let problem = "selectedBundles stand alone: remove channels, versions and full";
@@ -120,7 +125,7 @@ impl PackageSelection {
         let mut names = BTreeSet::new();
         for channel in &self.channels {
             let place = format!("{place}, channel {}", channel.name);
-            check_name(&place, &channel.name, names.insert(&channel.name))?;
+            check_name(&place, &channel.name, &mut names)?;
             let own = channel.range();
             check_range(&place, full || channel.full, &own)?;
             if has_range && (own != Ok(None) || channel.full) {
@@ -153,34 +158,48 @@ impl PackageSelection {
         }
         // `check` has accepted the ranges.
         let own = channel.and_then(|channel| channel.range().ok()?);
-        let range = own.or_else(|| self.range().ok()?);
-        Some(range.map_or(EntryRule::Head, EntryRule::Range))
+        match own.or_else(|| self.range().ok()?) {
+            Some(range) => Some(EntryRule::Range(range)),
+            None => Some(EntryRule::Head),
+        }
     }
 
     fn range(&self) -> Result<Option<VersionConstraint>, String> {
-        read_range([&self.min_version, &self.max_version, &self.version_range])
+        read_range(
+            self.min_version.as_deref(),
+            self.max_version.as_deref(),
+            self.version_range.as_deref(),
+        )
     }
 }
 
 impl ChannelSelection {
     fn range(&self) -> Result<Option<VersionConstraint>, String> {
-        read_range([&self.min_version, &self.max_version, &self.version_range])
+        read_range(
+            self.min_version.as_deref(),
+            self.max_version.as_deref(),
+            self.version_range.as_deref(),
+        )
     }
 }
 
 /// Reads `minVersion`, `maxVersion` and `versionRange`; `None` if none is there. An error continues
 /// the name of the place.
-fn read_range(texts: [&Option<String>; 3]) -> Result<Option<VersionConstraint>, String> {
-    let [min, max, range] = texts.map(Option::as_deref);
+fn read_range(
+    min: Option<&str>,
+    max: Option<&str>,
+    range: Option<&str>,
+) -> Result<Option<VersionConstraint>, String> {
     let Some(range) = range else {
         return VersionConstraint::between(min, max);
     };
     if min.is_some() || max.is_some() {
         return Err(": versionRange excludes minVersion and maxVersion".to_owned());
     }
-    let problem = "a range of versions is written as \">=1.0.0 <2.0.0\"";
-    let range = VersionConstraint::from_str(range).map(Some);
-    range.map_err(|part| format!(", versionRange: {part:?}: {problem}"))
+    let range = VersionConstraint::from_str(range).map_err(|part| {
+        format!(", versionRange: {part:?}: a range of versions is written as \">=1.0.0 <2.0.0\"")
+    })?;
+    Ok(Some(range))
 }
 
 fn check_range(
@@ -197,10 +216,13 @@ fn check_range(
     }
 }
 
-fn check_name(place: &str, name: &str, is_new: bool) -> Result<(), String> {
-    match (name.is_empty(), is_new) {
-        (true, _) => Err(format!("{place}: it has no name")),
-        (false, false) => Err(format!("{place}: it is named twice")),
-        (false, true) => Ok(()),
+/// Adds a name to those that were seen before.
+fn check_name<'a>(place: &str, name: &'a str, names: &mut BTreeSet<&'a str>) -> Result<(), String> {
+    if name.is_empty() {
+        return Err(format!("{place}: it has no name"));
     }
+    if !names.insert(name) {
+        return Err(format!("{place}: it is named twice"));
+    }
+    Ok(())
 }

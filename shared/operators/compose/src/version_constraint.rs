@@ -57,35 +57,40 @@ impl VersionConstraint {
     /// bounds take only that version, while `<=2.11` alone takes all of 2.11. An error continues
     /// the name of the place that has the bounds.
     pub(crate) fn between(min: Option<&str>, max: Option<&str>) -> Result<Option<Self>, String> {
-        let (mut texts, mut all) = (Vec::new(), Vec::new());
-        for (field, sign, operator, text) in [
-            ("minVersion", ">=", ConstraintOperator::AtLeast, min),
-            ("maxVersion", "<=", ConstraintOperator::AtMost, max),
-        ] {
-            if let Some(text) = text {
-                let problem =
-                    || format!(", {field} {text:?}: this is not a version such as 2.11.0 or 2.11");
-                let bound = PartialVersion::new(text).ok_or_else(problem)?;
-                texts.push(format!("{sign}{text}"));
-                all.push(VersionCondition { operator, bound });
-            }
+        let mut texts = Vec::new();
+        let mut conditions = Vec::new();
+        if let Some(text) = min {
+            texts.push(format!(">={text}"));
+            conditions.push(VersionCondition {
+                operator: ConstraintOperator::AtLeast,
+                bound: PartialVersion::of_field("minVersion", text)?,
+            });
         }
-        if let [low, high] = &mut all[..] {
-            let is_higher = low
-                .bound
-                .version
-                .cmp_precedence(&high.bound.version)
-                .is_gt();
-            if is_higher && low.bound.numbers == 3 && high.bound.numbers == 3 {
+        if let Some(text) = max {
+            texts.push(format!("<={text}"));
+            conditions.push(VersionCondition {
+                operator: ConstraintOperator::AtMost,
+                bound: PartialVersion::of_field("maxVersion", text)?,
+            });
+        }
+        if conditions.is_empty() {
+            return Ok(None);
+        }
+        if let [low, high] = &mut conditions[..] {
+            let order = low.bound.version.cmp_precedence(&high.bound.version);
+            if order.is_gt() && low.bound.numbers == 3 && high.bound.numbers == 3 {
                 return Err(": minVersion is higher than maxVersion".to_owned());
             }
             if min == max && !low.bound.has_wildcard {
-                (low.operator, low.bound.numbers) = (ConstraintOperator::Equal, 3);
-                all.truncate(1);
+                low.operator = ConstraintOperator::Equal;
+                low.bound.numbers = 3;
+                conditions.truncate(1);
             }
         }
-        let (text, any_of) = (texts.join(" "), vec![all]);
-        Ok((!texts.is_empty()).then_some(Self { text, any_of }))
+        Ok(Some(Self {
+            text: texts.join(" "),
+            any_of: vec![conditions],
+        }))
     }
 
     /// Returns true if the version lies in the range.
@@ -103,12 +108,11 @@ impl FromStr for VersionConstraint {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let any_of = text
-            .split("||")
-            .map(read_conditions)
-            .collect::<Result<_, _>>()?;
-        let text = text.to_owned();
-        Ok(Self { text, any_of })
+        let any_of: Result<_, _> = text.split("||").map(read_conditions).collect();
+        Ok(Self {
+            text: text.to_owned(),
+            any_of: any_of?,
+        })
     }
 }
 
@@ -131,10 +135,8 @@ fn read_conditions(text: &str) -> Result<Vec<VersionCondition>, String> {
     };
     let mut may_be_hyphen_range = true;
     while let Some(word) = words.next() {
-        let (operator, mut version) = word.split_at(
-            word.find(|sign| !"=!<>~^".contains(sign))
-                .unwrap_or(word.len()),
-        );
+        let end = word.find(|sign| !"=!<>~^".contains(sign));
+        let (operator, mut version) = word.split_at(end.unwrap_or(word.len()));
         if version.is_empty() {
             version = words.next().unwrap_or_default();
         }
@@ -170,20 +172,28 @@ impl ConstraintOperator {
 }
 
 impl PartialVersion {
+    /// Reads a field that holds one version. An error continues the name of the place.
+    fn of_field(field: &str, text: &str) -> Result<Self, String> {
+        Self::new(text).ok_or_else(|| {
+            format!(", {field} {text:?}: this is not a version such as 2.11.0 or 2.11")
+        })
+    }
+
     fn new(text: &str) -> Option<Self> {
         let text = text.strip_prefix('v').unwrap_or(text);
         let (core, rest) = text.split_at(text.find(['-', '+']).unwrap_or(text.len()));
         let parts: Vec<&str> = core.split('.').collect();
-        let is_part = |part: &&str| {
-            !part.is_empty() && part.bytes().all(|byte| b"0123456789xX*".contains(&byte))
-        };
-        if parts.len() > 3 || !parts.iter().all(is_part) {
+        if parts.len() > 3 {
             return None;
         }
+        for part in &parts {
+            if part.is_empty() || !part.bytes().all(|byte| b"0123456789xX*".contains(&byte)) {
+                return None;
+            }
+        }
         // What stands behind the first wildcard does not count.
-        let wildcard = parts
-            .iter()
-            .position(|part| matches!(*part, "x" | "X" | "*"));
+        let mut wildcards = parts.iter();
+        let wildcard = wildcards.position(|part| matches!(*part, "x" | "X" | "*"));
         let numbers = wildcard.unwrap_or(parts.len());
         let mut values = [0; 3];
         for (value, part) in values.iter_mut().zip(&parts[..numbers]) {
@@ -201,7 +211,8 @@ impl PartialVersion {
 
 impl VersionCondition {
     fn holds(&self, version: &Version) -> bool {
-        let (bound, numbers) = (&self.bound.version, self.bound.numbers);
+        let bound = &self.bound.version;
+        let numbers = self.bound.numbers;
         let order = version.cmp_precedence(bound);
         let major = version.major.cmp(&bound.major);
         let minor = major.then(version.minor.cmp(&bound.minor));
