@@ -79,16 +79,11 @@ pub trait StoreExt: ReadStore {
     /// # Errors
     /// As [`ReadStore::get`].
     async fn open(&self, key: &Key, range: Option<Range<u64>>) -> Result<Object, StoreError> {
-        match self
-            .get(
-                key,
-                Get {
-                    range,
-                    unless: None,
-                },
-            )
-            .await?
-        {
+        let get = Get {
+            range,
+            unless: None,
+        };
+        match self.get(key, get).await? {
             Fetched::Object(object) => Ok(object),
             Fetched::NotModified => {
                 let reason = "the store answered a condition that was not asked";
@@ -146,7 +141,10 @@ pub trait StoreExt: ReadStore {
     where
         Self: Store,
     {
-        let condition = before.map_or(Condition::CreateOnly, Condition::Replace);
+        let condition = match before {
+            Some(version) => Condition::Replace(version),
+            None => Condition::CreateOnly,
+        };
         match self.put(key, document.to_bytes().into(), condition).await {
             Err(error) if error.is_conflict() => Ok(None),
             written => written.map(Some),

@@ -36,10 +36,10 @@ pub async fn check_object(
         Err(error) if error.is_not_found() => return Ok(ObjectState::Missing),
         found => found?.body,
     };
-    Ok(match hash(body).await? == object.digest.sha256 {
-        true => ObjectState::Intact,
-        false => ObjectState::Damaged,
-    })
+    if hash(body).await? != object.digest.sha256 {
+        return Ok(ObjectState::Damaged);
+    }
+    Ok(ObjectState::Intact)
 }
 
 /// Puts an immutable object, whose bytes must hash to its key. One that is there already is hashed,
@@ -92,13 +92,13 @@ pub async fn read_object(store: &dyn Store, object: &ObjectRef) -> Result<Bytes,
     let key = object.key();
     let (bytes, _) = store.read_all(&key, object.digest.size).await?;
     let found = Sha256::of(&bytes);
-    match found == object.digest.sha256 {
-        true => Ok(bytes),
-        false => Err(ReadError::Damaged {
+    if found != object.digest.sha256 {
+        return Err(ReadError::Damaged {
             key: key.to_string(),
             found,
-        }),
+        });
     }
+    Ok(bytes)
 }
 
 /// Reads a document as [`read_stored`] does. Returns `None` if it is missing.

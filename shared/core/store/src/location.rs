@@ -75,17 +75,24 @@ impl fmt::Display for S3Location {
 /// True for a valid bucket name, by the rules that hold everywhere (Amazon S3 User Guide, "General
 /// purpose bucket naming rules").
 fn is_bucket(name: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    let is_label = |label: &str| !label.is_empty() && label.bytes().all(is_plain);
     let has_hyphen_at_end = name.starts_with('-') || name.ends_with('-');
     (3..=63).contains(&name.len()) && !has_hyphen_at_end && name.split('.').all(is_label)
+}
+
+fn is_label(label: &str) -> bool {
+    !label.is_empty()
+        && label
+            .bytes()
+            .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
 }
 
 /// True for a part of a prefix that survives in a URL path. Clients resolve `.` and `..` there, and
 /// decode `%`.
 fn is_part(part: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'?' | b'#' | b'%' | b'\\');
-    !matches!(part, "" | "." | "..") && part.bytes().all(plain)
+    !matches!(part, "" | "." | "..")
+        && part
+            .bytes()
+            .all(|byte| byte.is_ascii_graphic() && !b"?#%\\".contains(&byte))
 }
 
 /// The location of a store, as a command line or a configuration names it.

@@ -19,8 +19,12 @@ pub(super) struct Buffer(pub(super) Vec<u8>);
 impl Buffer {
     /// Returns a buffer of `length` bytes, which are to be overwritten.
     pub(super) fn take(length: usize) -> Self {
-        let free = (length == CHUNK).then(|| FREE.lock().pop()).flatten();
-        Self(free.unwrap_or_else(|| vec![0; length]))
+        if length == CHUNK
+            && let Some(free) = FREE.lock().pop()
+        {
+            return Self(free);
+        }
+        Self(vec![0; length])
     }
 }
 

@@ -36,8 +36,11 @@ impl Dir {
     }
 
     fn walk(&self, path: &str, step: impl Fn(&Self, &str) -> io::Result<Self>) -> io::Result<Self> {
-        let mut names = path.split('/').filter(|name| !name.is_empty());
-        names.try_fold(Self(self.0.try_clone()?), |dir, name| step(&dir, name))
+        let mut dir = Self(self.0.try_clone()?);
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            dir = step(&dir, name)?;
+        }
+        Ok(dir)
     }
 
     /// Makes a folder and opens it. Another writer may make it at the same time.
@@ -66,12 +69,8 @@ impl Dir {
 
     /// Opens an entry that is not a symbolic link.
     pub(super) fn open_with(&self, name: &str, flags: OFlags, mode: Mode) -> io::Result<File> {
-        match openat(
-            &self.0,
-            name,
-            flags | OFlags::NOFOLLOW | OFlags::CLOEXEC,
-            mode,
-        ) {
+        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        match openat(&self.0, name, flags, mode) {
             Ok(file) => Ok(file.into()),
             Err(Errno::LOOP) => Err(io::Error::other(
                 "it is a symbolic link, and a store follows none",

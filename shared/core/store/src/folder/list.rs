@@ -11,7 +11,8 @@ const CATALOGS: &str = "catalogs";
 impl Inner {
     /// Returns all objects whose path starts with `prefix`: an entry takes a hundred bytes.
     pub(super) fn list(&self, prefix: &str) -> io::Result<Vec<Listed>> {
-        let (mut found, mut folders) = (Vec::new(), vec![String::new()]);
+        let mut found = Vec::new();
+        let mut folders = vec![String::new()];
         while let Some(folder) = folders.pop() {
             let entries = match self.path.join(&folder).read_dir() {
                 // A delete removes the folders that it empties; the root is never one of them.
@@ -46,9 +47,13 @@ fn may_hold(folder: &str, prefix: &str) -> bool {
     let inside = format!("{folder}/");
     // Other folders in the root are not read, such as the `lost+found` of a volume.
     let top = folder.split('/').next().unwrap_or(folder);
-    let is_top = |kind: &Kind| kind.folder().split('/').next() == Some(top);
-    let has_keys = top == CATALOGS || Kind::ALL.iter().any(is_top);
-    has_keys && (inside.starts_with(prefix) || prefix.starts_with(&inside))
+    let has_objects = Kind::ALL
+        .iter()
+        .any(|kind| kind.folder().split('/').next() == Some(top));
+    if top != CATALOGS && !has_objects {
+        return false;
+    }
+    inside.starts_with(prefix) || prefix.starts_with(&inside)
 }
 
 fn listed(entry: &DirEntry, path: &str) -> io::Result<Option<Listed>> {

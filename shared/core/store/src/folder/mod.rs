@@ -43,8 +43,15 @@ pub struct FolderStore {
 struct Inner {
     root: Dir,
     path: PathBuf,
-    writable: bool,
+    access: Access,
     unflushed: Unflushed,
+}
+
+/// Access for which a folder was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    ReadOnly,
+    ReadWrite,
 }
 
 #[async_trait]
@@ -53,8 +60,10 @@ impl ReadStore for FolderStore {
         if let Ok(found) = self.inner.get(key, &get, ReadMode::CacheOnly) {
             return found;
         }
-        let work = move |inner: &Inner, key: &Key| inner.get(key, &get, ReadMode::Blocking);
-        self.with_key(Operation::Get, key, work).await?
+        self.with_key(Operation::Get, key, move |inner, key| {
+            inner.get(key, &get, ReadMode::Blocking)
+        })
+        .await?
     }
 
     async fn head(&self, key: &Key) -> Result<Option<ObjectInfo>, StoreError> {
@@ -77,19 +86,19 @@ impl Store for FolderStore {
         bytes: Bytes,
         condition: Condition,
     ) -> Result<Version, StoreError> {
-        let work = move |inner: &Inner, key: &Key| inner.put(key, &bytes, &condition);
-        let version = self.with_key(Operation::Put, key, work).await?;
-        version.ok_or_else(|| StoreError::conflict(key))
+        let put = self.with_key(Operation::Put, key, move |inner, key| {
+            inner.put(key, &bytes, &condition)
+        });
+        put.await?.ok_or_else(|| StoreError::conflict(key))
     }
 
     async fn stage(&self) -> Result<Box<dyn Staged>, StoreError> {
-        let create = |inner: &Inner| Temp::create(inner.temp_folder()?);
-        let temp = self
-            .blocking(Operation::Put, "a staged object", create)
-            .await?;
+        let create = self.blocking(Operation::Put, "a staged object", |inner| {
+            Temp::create(inner.temp_folder()?)
+        });
         Ok(Box::new(StagedFile {
             store: self.clone(),
-            temp: Some(temp),
+            temp: Some(create.await?),
             pending: Vec::new(),
         }))
     }
@@ -104,13 +113,13 @@ impl Store for FolderStore {
     }
 
     fn list(&self, prefix: &str) -> BoxStream<'static, Result<Listed, StoreError>> {
-        let (store, prefix) = (self.clone(), prefix.to_owned());
+        let store = self.clone();
+        let prefix = prefix.to_owned();
         // The whole tree at once, when the stream is first read.
         let listed = async move {
-            let own = prefix.clone();
-            let work = move |inner: &Inner| inner.list(&own);
-            let listed = store.blocking(Operation::List, prefix, work).await?;
-            Ok(stream::iter(listed).map(Ok))
+            let place = prefix.clone();
+            let list = store.blocking(Operation::List, place, move |inner| inner.list(&prefix));
+            Ok(stream::iter(list.await?).map(Ok))
         };
         stream::once(listed).try_flatten().boxed()
     }
@@ -188,7 +197,7 @@ impl FolderStore {
     /// [`StoreError::Failed`] if the folder is missing or cannot be read.
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref();
-        Self::open_at(path, false).map_err(|source| match source.kind() {
+        Self::open_at(path, Access::ReadOnly).map_err(|source| match source.kind() {
             io::ErrorKind::NotFound => {
                 StoreError::failed(Operation::Open, &path.display(), "there is no such folder")
             }
@@ -198,22 +207,22 @@ impl FolderStore {
 
     fn open_writable(path: &Path) -> io::Result<Self> {
         create(&std::path::absolute(path)?)?;
-        let store = Self::open_at(path, true)?;
+        let store = Self::open_at(path, Access::ReadWrite)?;
         let temp = store.inner.temp_folder()?;
-        let names = store.inner.path.join(TEMP).read_dir()?;
-        let names = names.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let entries = store.inner.path.join(TEMP).read_dir()?;
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
         remove_leftovers(&temp, names, SystemTime::now());
         Ok(store)
     }
 
-    fn open_at(path: &Path, writable: bool) -> io::Result<Self> {
+    fn open_at(path: &Path, access: Access) -> io::Result<Self> {
         // A later change of the working directory must not move the store.
         let path: PathBuf = std::path::absolute(path)?;
         let inner = Inner {
             root: Dir::root(&path)?,
             path,
-            writable,
-            unflushed: Default::default(),
+            access,
+            unflushed: Unflushed::default(),
         };
         Ok(Self {
             inner: Arc::new(inner),
@@ -233,17 +242,22 @@ impl Inner {
     }
 
     pub(super) fn must_be_writable(&self) -> io::Result<()> {
-        if self.writable {
-            return Ok(());
+        match self.access {
+            Access::ReadWrite => Ok(()),
+            Access::ReadOnly => {
+                let why = "the store was opened for reading only";
+                Err(io::Error::new(io::ErrorKind::ReadOnlyFilesystem, why))
+            }
         }
-        let why = "the store was opened for reading only";
-        Err(io::Error::new(io::ErrorKind::ReadOnlyFilesystem, why))
     }
 }
 
 /// Makes a folder and all folders above it, and makes their entries durable.
 fn create(path: &Path) -> io::Result<()> {
-    let Some(above) = path.parent().filter(|_| !path.is_dir()) else {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let Some(above) = path.parent() else {
         return Ok(());
     };
     create(above)?;

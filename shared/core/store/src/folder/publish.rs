@@ -27,9 +27,8 @@ impl Inner {
     ) -> io::Result<Option<Version>> {
         let folder = self.temp_folder()?;
         // What is there already need not be written. A race is decided by the rename, not here.
-        if *condition == Condition::CreateOnly
-            && self.path.join(key.to_string()).symlink_metadata().is_ok()
-        {
+        let path = self.path.join(key.to_string());
+        if *condition == Condition::CreateOnly && path.symlink_metadata().is_ok() {
             if key.is_immutable() {
                 self.remember(key)?;
             }
@@ -60,7 +59,10 @@ impl Inner {
         if done || key.is_immutable() {
             self.remember(key)?;
         }
-        Ok(done.then_some(version))
+        if !done {
+            return Ok(None);
+        }
+        Ok(Some(version))
     }
 
     fn publish_locked(
@@ -72,13 +74,16 @@ impl Inner {
         let at_any_time = key.is_immutable() && !matches!(condition, Condition::Replace(_));
         // A write between the comparison of another writer and its rename would be lost without a
         // trace.
-        let _lock = (!at_any_time).then(|| self.lock_mutable()).transpose()?;
-        if let Condition::Replace(expected) = condition
-            && self
-                .find_file(key)?
-                .is_none_or(|found| found.version != *expected)
-        {
-            return Ok(false);
+        let _lock = if at_any_time {
+            None
+        } else {
+            Some(self.lock_mutable()?)
+        };
+        if let Condition::Replace(expected) = condition {
+            let found = self.find_file(key)?;
+            if found.is_none_or(|found| found.version != *expected) {
+                return Ok(false);
+            }
         }
         self.place(temp, key, condition)
     }
@@ -106,9 +111,8 @@ impl Inner {
     /// each other, too.
     pub(super) fn lock_mutable(&self) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE;
-        let lock = self
-            .temp_folder()?
-            .open_with(LOCK, flags, Mode::RUSR | Mode::WUSR)?;
+        let mode = Mode::RUSR | Mode::WUSR;
+        let lock = self.temp_folder()?.open_with(LOCK, flags, mode)?;
         lock.lock()?;
         Ok(lock)
     }
@@ -165,8 +169,10 @@ fn sync(root: &Dir, folder: &str) -> io::Result<()> {
 /// made for the one below.
 pub(super) fn ancestors(folder: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(folder), |folder| {
-        let above = folder.rsplit_once('/').map_or("", |(above, _)| above);
-        (!folder.is_empty()).then_some(above)
+        if folder.is_empty() {
+            return None;
+        }
+        Some(split(folder).0)
     })
 }
 
@@ -177,17 +183,17 @@ impl Inner {
         self.must_be_writable()?;
         let path = key.to_string();
         let (folder, name) = split(&path);
-        let _lock = (!key.is_immutable())
-            .then(|| self.lock_mutable())
-            .transpose()?;
-        match self
-            .root
-            .descend(folder)
-            .and_then(|folder| folder.remove(name))
-        {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            Err(_) | Ok(false) => return Ok(()),
-            Ok(true) => {}
+        let _lock = if key.is_immutable() {
+            None
+        } else {
+            Some(self.lock_mutable()?)
+        };
+        let parent = match self.root.descend(folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            parent => parent?,
+        };
+        if !parent.remove(name)? {
+            return Ok(());
         }
         if !key.is_immutable() {
             self.remember(key)?;
@@ -201,11 +207,10 @@ impl Inner {
     fn prune(&self, folder: &str) {
         for folder in ancestors(folder).filter(|folder| !folder.is_empty()) {
             let (above, name) = split(folder);
-            let removed = self
-                .root
-                .descend(above)
-                .and_then(|above| above.remove_dir(name));
-            if removed.is_err() {
+            let Ok(above) = self.root.descend(above) else {
+                return;
+            };
+            if above.remove_dir(name).is_err() {
                 return;
             }
         }

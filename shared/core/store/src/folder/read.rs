@@ -11,7 +11,7 @@ use model::{Key, Sha256};
 use tokio::task::spawn_blocking;
 
 use crate::folder::buffer::{Buffer, CHUNK};
-use crate::folder::{Dir, Inner, Temp, joined, split};
+use crate::folder::{Access, Dir, Inner, Temp, joined, split};
 use crate::{Body, Fetched, Get, Object, ObjectInfo, Operation, Stat, StoreError, Version};
 
 /// Object that was found.
@@ -45,8 +45,8 @@ impl Inner {
         };
         let body = match content {
             Some(content) => {
-                let [start, end] =
-                    [range.start, range.end].map(|at| usize::try_from(at).unwrap_or(usize::MAX));
+                let start = usize::try_from(range.start).unwrap_or(usize::MAX);
+                let end = usize::try_from(range.end).unwrap_or(usize::MAX);
                 of_bytes(content.slice(start..end))
             }
             None => of_file(file, key.to_string(), range, mode)?,
@@ -58,25 +58,27 @@ impl Inner {
     pub(super) fn open(&self, key: &Key, mode: ReadMode) -> io::Result<Opened> {
         let file = mode.open(&self.root, &key.to_string())?;
         let metadata = file.metadata()?;
-        let (size, modified) = (metadata.len(), modified(&metadata));
-        let (version, content) = if key.is_immutable() {
+        let size = metadata.len();
+        let mut content = None;
+        let version = if key.is_immutable() {
             // A caller that finds an object may rely on it, and its writer may not have flushed it
             // yet.
-            if self.writable {
+            if self.access == Access::ReadWrite {
                 self.remember(key)?;
             }
-            (file_version(&metadata), None)
+            file_version(&metadata)
         } else {
-            let content = mode.read(&file, 0..size)?;
-            (content_version(&content), Some(content))
-        };
-        let info = ObjectInfo {
-            size,
-            version,
-            modified,
+            let bytes = mode.read(&file, 0..size)?;
+            let version = content_version(&bytes);
+            content = Some(bytes);
+            version
         };
         Ok(Opened {
-            info,
+            info: ObjectInfo {
+                size,
+                version,
+                modified: modified(&metadata),
+            },
             file,
             content,
         })
@@ -109,16 +111,22 @@ pub(super) fn content_version(content: &[u8]) -> Version {
 /// Returns the version of an immutable object. Its hash is in its name, so its bytes need not be
 /// hashed again. The facts of the file system only tell a repaired file from the damaged one.
 pub(super) fn file_version(metadata: &Metadata) -> Version {
-    let (size, inode) = (metadata.len(), metadata.ino());
-    let (seconds, nanos) = (metadata.mtime(), metadata.mtime_nsec());
-    Version(format!("{size:x}-{seconds:x}.{nanos:x}-{inode:x}"))
+    Version(format!(
+        "{:x}-{:x}.{:x}-{:x}",
+        metadata.len(),
+        metadata.mtime(),
+        metadata.mtime_nsec(),
+        metadata.ino()
+    ))
 }
 
 /// Returns the time at which the file got its content and its name. A rename changes the latter
 /// time only: a writer that was stopped between its writing and its renaming must not make an
 /// object that is born old.
 pub(super) fn modified(metadata: &Metadata) -> SystemTime {
-    time(metadata.mtime(), metadata.mtime_nsec()).max(time(metadata.ctime(), metadata.ctime_nsec()))
+    let written = time(metadata.mtime(), metadata.mtime_nsec());
+    let renamed = time(metadata.ctime(), metadata.ctime_nsec());
+    written.max(renamed)
 }
 
 /// Converts seconds and nanoseconds since 1970. An earlier time counts as 1970.
@@ -197,15 +205,11 @@ mod cached {
     /// file has ended.
     pub(super) fn read(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         let length = buffer.len();
-        match preadv2(
-            file,
-            &mut [IoSliceMut::new(buffer)],
-            offset,
-            ReadWriteFlags::NOWAIT,
-        )? {
-            read if read == length => Ok(()),
-            _ => Err(io::ErrorKind::WouldBlock.into()),
+        let buffers = &mut [IoSliceMut::new(buffer)];
+        if preadv2(file, buffers, offset, ReadWriteFlags::NOWAIT)? < length {
+            return Err(io::ErrorKind::WouldBlock.into());
         }
+        Ok(())
     }
 }
 
@@ -225,14 +229,17 @@ pub(super) fn of_file(
     if rest.is_empty() {
         return Ok(of_bytes(first));
     }
-    let chunks = file_chunks(Arc::new(file), rest);
-    let chunks = chunks.map_err(move |source| StoreError::failed(Operation::Get, &key, source));
+    let chunks = file_chunks(Arc::new(file), rest)
+        .map_err(move |source| StoreError::failed(Operation::Get, &key, source));
     Ok(of_bytes(first).chain(chunks).boxed())
 }
 
 /// Returns a body of one chunk, or of none for no bytes.
 pub(super) fn of_bytes(bytes: Bytes) -> Body {
-    stream::iter((!bytes.is_empty()).then_some(Ok(bytes))).boxed()
+    if bytes.is_empty() {
+        return stream::empty().boxed();
+    }
+    stream::iter([Ok(bytes)]).boxed()
 }
 
 /// Reads a range of a file chunk by chunk, without moving the offset of the file: several streams
@@ -247,18 +254,14 @@ pub fn file_chunks(
     range: Range<u64>,
 ) -> impl Stream<Item = io::Result<Bytes>> + Send + Sync + use<> {
     let reads = range.clone().step_by(CHUNK).map(move |start| {
-        let (file, chunk) = (
-            Arc::clone(&file),
-            start..range.end.min(start + CHUNK as u64),
-        );
+        let file = Arc::clone(&file);
+        let chunk = start..range.end.min(start + CHUNK as u64);
         async move {
             // The thread that sends a chunk has it in the cache of its processor then.
-            match ReadMode::CacheOnly.read(&file, chunk.clone()) {
-                Ok(read) => Ok(read),
-                Err(_) => {
-                    joined(spawn_blocking(move || ReadMode::Blocking.read(&file, chunk)).await)
-                }
+            if let Ok(read) = ReadMode::CacheOnly.read(&file, chunk.clone()) {
+                return Ok(read);
             }
+            joined(spawn_blocking(move || ReadMode::Blocking.read(&file, chunk)).await)
         }
     });
     stream::iter(reads).buffered(2)

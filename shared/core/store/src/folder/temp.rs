@@ -11,7 +11,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, linkat, renameat};
 use rustix::io::Errno;
 
 use crate::folder::read::{content_version, modified};
-use crate::folder::{Dir, FolderStore, Inner};
+use crate::folder::{Dir, FolderStore};
 use crate::{Condition, Operation, Staged, StoreError, Version};
 
 /// Mode of new files: all users may read, because a web server over the folder has to. The umask
@@ -36,10 +36,8 @@ pub(super) struct Temp {
 
 impl Temp {
     pub(super) fn create(folder: Arc<Dir>) -> io::Result<Self> {
-        let name = format!(
-            "{PREFIX}{:016x}",
-            RandomState::new().build_hasher().finish()
-        );
+        let random = RandomState::new().build_hasher().finish();
+        let name = format!("{PREFIX}{random:016x}");
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
         let file = folder.open_with(&name, flags, FILE_MODE)?;
         let temp = Self {
@@ -83,13 +81,8 @@ impl Temp {
         #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
         {
             use rustix::fs::{RenameFlags, renameat_with};
-            match renameat_with(
-                &self.folder.0,
-                &self.name,
-                &to.0,
-                name,
-                RenameFlags::NOREPLACE,
-            ) {
+            let flags = RenameFlags::NOREPLACE;
+            match renameat_with(&self.folder.0, &self.name, &to.0, name, flags) {
                 Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
                 done => return done,
             }
@@ -123,7 +116,7 @@ pub(super) fn remove_leftovers(folder: &Dir, names: impl Iterator<Item = String>
             Ok(true) => tracing::info!(name, "removed temporary file of a killed writer"),
             Ok(false) => {}
             Err(error) => {
-                tracing::warn!(name, %error, "cannot remove temporary file of a killed writer")
+                tracing::warn!(name, %error, "cannot remove temporary file of a killed writer");
             }
         }
     }
@@ -134,11 +127,9 @@ fn remove_leftover(folder: &Dir, name: &str, now: SystemTime) -> io::Result<bool
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         opened => opened?,
     };
-    let modified = modified(&file.metadata()?);
-    let old = now
-        .duration_since(modified)
-        .is_ok_and(|age| age >= LEFTOVER);
-    if !old || file.try_lock().is_err() {
+    let age = now.duration_since(modified(&file.metadata()?));
+    let is_old = age.is_ok_and(|age| age >= LEFTOVER);
+    if !is_old || file.try_lock().is_err() {
         return Ok(false);
     }
     folder.remove(name)
@@ -159,16 +150,16 @@ pub(super) struct StagedFile {
 }
 
 impl StagedFile {
+    /// Takes the file, and the bytes that are to be written to it.
     fn take(&mut self) -> Result<(Temp, Vec<u8>), StoreError> {
         let pending = std::mem::take(&mut self.pending);
-        let lost = || {
-            StoreError::failed(
-                Operation::Put,
-                &NAME,
-                "an earlier write to it did not succeed",
-            )
-        };
-        Ok((self.temp.take().ok_or_else(lost)?, pending))
+        match self.temp.take() {
+            Some(temp) => Ok((temp, pending)),
+            None => {
+                let reason = "an earlier write to it did not succeed";
+                Err(StoreError::failed(Operation::Put, &NAME, reason))
+            }
+        }
     }
 }
 
@@ -180,8 +171,11 @@ impl Staged for StagedFile {
             return Ok(());
         }
         let (mut temp, pending) = self.take()?;
-        let write = move |_: &_| temp.file.write_all(&pending).map(|()| temp);
-        self.temp = Some(self.store.blocking(Operation::Put, NAME, write).await?);
+        let write = self.store.blocking(Operation::Put, NAME, move |_| {
+            temp.file.write_all(&pending)?;
+            Ok(temp)
+        });
+        self.temp = Some(write.await?);
         Ok(())
     }
 
@@ -191,12 +185,11 @@ impl Staged for StagedFile {
         condition: Condition,
     ) -> Result<Version, StoreError> {
         let (mut temp, pending) = self.take()?;
-        let commit = move |inner: &Inner, key: &Key| {
+        let commit = self.store.with_key(Operation::Put, key, move |inner, key| {
             temp.file.write_all(&pending)?;
             inner.publish(temp, key, &condition)
-        };
-        let version = self.store.with_key(Operation::Put, key, commit).await?;
-        version.ok_or_else(|| StoreError::conflict(key))
+        });
+        commit.await?.ok_or_else(|| StoreError::conflict(key))
     }
 }
 

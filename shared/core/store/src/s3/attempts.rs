@@ -74,13 +74,17 @@ impl Intercept for Exchange {
         let attempts = config.load::<RequestAttempts>();
         let is_repeated = attempts.is_some_and(|made| made.attempts() > 1);
         self.is_repeated.store(is_repeated, Ordering::Relaxed);
-        let date = context
-            .response()
-            .and_then(|answer| answer.headers().get("date"));
-        let date = date.and_then(|date| DateTime::from_str(date, DateTimeFormat::HttpDate).ok());
-        *self.date.lock() = date.and_then(|date| SystemTime::try_from(date).ok());
+        let answer = context.response();
+        let date = answer.and_then(|answer| answer.headers().get("date"));
+        *self.date.lock() = date.and_then(http_date);
         Ok(())
     }
+}
+
+/// Reads a date of HTTP (RFC 9110, section 5.6.7).
+fn http_date(text: &str) -> Option<SystemTime> {
+    let date = DateTime::from_str(text, DateTimeFormat::HttpDate).ok()?;
+    date.try_into().ok()
 }
 
 /// Repeats a request after 429, which the SDK does not. R2 and Google Cloud Storage answer it to

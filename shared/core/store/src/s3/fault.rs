@@ -50,34 +50,37 @@ pub(crate) fn failed<E>(operation: Operation, key: &dyn Display, error: SdkError
 where
     E: ProvideErrorMetadata + Error + Send + Sync + 'static,
 {
-    let (status, answer) = (status(&error), answer(&error));
-    let (what, source) = match (status, error) {
-        (Some(status), SdkError::ServiceError(_)) => {
-            (format!("S3 answered with status {status}, {answer}"), None)
+    if let SdkError::ServiceError(_) = &error
+        && let Some(status) = status(&error)
+    {
+        let mut what = format!("S3 answered with status {status}, {}", answer(&error));
+        if !matches!(status, 401 | 403) {
+            return StoreError::failed(operation, key, S3Error { what, source: None });
         }
-        (_, error @ SdkError::TimeoutError(_)) => {
-            ("S3 did not answer in time".to_owned(), Some(error.into()))
-        }
-        (_, error) => ("S3 could not be asked".to_owned(), Some(error.into())),
-    };
-    if source.is_none() && matches!(status, Some(401 | 403)) {
-        let hint =
-            "S3 also denies what is missing to those who may not list the bucket (s3:ListBucket)";
-        let what = format!("{what}; {hint}");
-        return StoreError::denied(operation, key, S3Error { what, source });
+        what +=
+            "; S3 also denies what is missing to those who may not list the bucket (s3:ListBucket)";
+        return StoreError::denied(operation, key, S3Error { what, source: None });
     }
-    StoreError::failed(operation, key, S3Error { what, source })
+    let what = match error {
+        SdkError::TimeoutError(_) => "S3 did not answer in time",
+        _ => "S3 could not be asked",
+    };
+    let error = S3Error {
+        what: what.to_owned(),
+        source: Some(error.into()),
+    };
+    StoreError::failed(operation, key, error)
 }
 
 fn answer<E: ProvideErrorMetadata>(error: &SdkError<E>) -> String {
-    let code = error.code().unwrap_or("no error code");
-    let message = error.message().map(|message| format!(": {message}"));
-    let message = message.unwrap_or_default();
-    let request = error.meta().request_id();
-    let request = request
-        .map(|id| format!(" (request {id})"))
-        .unwrap_or_default();
-    format!("{code}{message}{request}")
+    let mut text = error.code().unwrap_or("no error code").to_owned();
+    if let Some(message) = error.message() {
+        text += &format!(": {message}");
+    }
+    if let Some(id) = error.meta().request_id() {
+        text += &format!(" (request {id})");
+    }
+    text
 }
 
 fn status<E>(error: &SdkError<E>) -> Option<u16> {

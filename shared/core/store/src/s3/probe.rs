@@ -5,7 +5,8 @@ use futures_util::future::join_all;
 
 use crate::s3::S3Store;
 use crate::s3::fault::{self, Meaning};
-use crate::{Operation, StoreError};
+use crate::s3::write::on_condition;
+use crate::{Condition, Operation, StoreError, Version};
 
 /// Name of the object of the probe. Its path is not a key, so no listing shows it and no catalog
 /// can have it.
@@ -39,21 +40,26 @@ impl S3Store {
     async fn probe(&self) -> Result<(), StoreError> {
         // The first write ever creates the object, which tells nothing about conditions. The next
         // has to be refused.
-        let created = self.write_probe(Some("*"), None).await?;
-        let overwritten = created.is_some() && self.write_probe(Some("*"), None).await?.is_some();
-        if overwritten || self.write_probe(None, Some(NO_TAG)).await?.is_some() {
+        let created = self.write_probe(&Condition::CreateOnly).await?;
+        if created.is_some() && self.write_probe(&Condition::CreateOnly).await?.is_some() {
+            return Err(self.overwrites("it ignores them"));
+        }
+        let replace = Condition::Replace(Version(NO_TAG.to_owned()));
+        if self.write_probe(&replace).await?.is_some() {
             return Err(self.overwrites("it ignores them"));
         }
         if let Some(version) = created
             && let Some(fault) = self.race(version).await
         {
             // The next process has to find it, too.
-            let delete = self
+            let _ = self
                 .bucket
                 .client
                 .delete_object()
-                .bucket(&self.bucket.place.bucket);
-            let _ = delete.key(self.bucket.place.name(NAME)).send().await;
+                .bucket(&self.bucket.place.bucket)
+                .key(self.bucket.place.name(NAME))
+                .send()
+                .await;
             return Err(self.overwrites(fault));
         }
         Ok(())
@@ -69,15 +75,9 @@ impl S3Store {
 
     /// Sends one conditional write of the object. Returns its version, or `None` if the write was
     /// refused.
-    async fn write_probe(
-        &self,
-        none_match: Option<&str>,
-        matches: Option<&str>,
-    ) -> Result<Option<String>, StoreError> {
-        let request = self
-            .request(CONTENT)
-            .set_if_none_match(none_match.map(Into::into));
-        match request.set_if_match(matches.map(Into::into)).send().await {
+    async fn write_probe(&self, condition: &Condition) -> Result<Option<String>, StoreError> {
+        let request = on_condition(self.request(CONTENT.to_owned()), condition);
+        match request.send().await {
             Ok(written) => Ok(Some(written.e_tag.unwrap_or_default())),
             Err(error) => match fault::meaning(&error) {
                 // An endpoint that ignores conditions does not notice a race either.
@@ -92,27 +92,32 @@ impl S3Store {
     /// than one of them succeeded.
     async fn race(&self, mut version: String) -> Option<&'static str> {
         for race in 0..RACES {
-            let writers = (0..RACERS).map(|racer| {
-                // Equal bytes would have the same version, which a slower writer could then
-                // replace.
-                let request = self.request(&format!("{CONTENT}Race {race}, writer {racer}.\n"));
+            let mut writers = Vec::new();
+            for racer in 0..RACERS {
                 // A writer that is sent again takes part in no race. A server with a limit for each
                 // object answers most with 429.
                 let once = Config::builder().retry_config(RetryConfig::disabled());
-                request
+                // Equal bytes would have the same version, which a slower writer could then
+                // replace.
+                let writer = self
+                    .request(format!("{CONTENT}Race {race}, writer {racer}.\n"))
                     .if_match(&version)
                     .customize()
                     .config_override(once)
-                    .send()
-            });
-            let sent = join_all(writers).await;
-            let winners: Vec<_> = sent.iter().flatten().collect();
-            let mut losers = sent.iter().filter_map(|sent| sent.as_ref().err());
+                    .send();
+                writers.push(writer);
+            }
+            let mut winners = Vec::new();
+            let mut all_refused = true;
+            for sent in join_all(writers).await {
+                match sent {
+                    Ok(written) => winners.push(written),
+                    Err(error) => all_refused &= fault::meaning(&error) == Meaning::Refused,
+                }
+            }
             match &winners[..] {
                 // Ceph 16 compares the version in quotes with one without.
-                [] if losers.all(|error| fault::meaning(error) == Meaning::Refused) => {
-                    return Some("it refuses the version that it gave");
-                }
+                [] if all_refused => return Some("it refuses the version that it gave"),
                 [] => {}
                 [winner] => version = winner.e_tag.clone().unwrap_or_default(),
                 _ => return Some("of several at a time, more than one succeeds"),
@@ -121,17 +126,14 @@ impl S3Store {
         None
     }
 
-    fn request(&self, content: &str) -> PutObjectFluentBuilder {
-        let request = self
-            .bucket
+    fn request(&self, content: String) -> PutObjectFluentBuilder {
+        self.bucket
             .client
             .put_object()
-            .bucket(&self.bucket.place.bucket);
-        let request = request
+            .bucket(&self.bucket.place.bucket)
             .key(self.bucket.place.name(NAME))
-            .content_type("text/plain");
-        request
+            .content_type("text/plain")
             .cache_control("no-store")
-            .body(content.as_bytes().to_vec().into())
+            .body(content.into_bytes().into())
     }
 }

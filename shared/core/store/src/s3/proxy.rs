@@ -80,9 +80,11 @@ impl ProxyConnector {
         if let Some(proxy) = proxy {
             builder.set_proxy_config(Some(ProxyConfig::all(proxy)?));
         }
-        let builder = builder.tls_provider(Provider::Rustls(CryptoMode::Ring));
-        let connector =
-            SharedHttpConnector::new(builder.tls_context(self.connectors.tls.clone()).build());
+        let connector = builder
+            .tls_provider(Provider::Rustls(CryptoMode::Ring))
+            .tls_context(self.connectors.tls.clone())
+            .build();
+        let connector = SharedHttpConnector::new(connector);
         made.insert(key, connector.clone());
         Ok(connector)
     }
@@ -98,8 +100,9 @@ impl HttpConnector for ProxyConnector {
                 }
                 None => None,
             };
-            let connector = chooser.connector(proxy.as_deref());
-            let connector = connector.map_err(|error| ConnectorError::user(error.into()))?;
+            let connector = chooser
+                .connector(proxy.as_deref())
+                .map_err(|error| ConnectorError::user(error.into()))?;
             let answer = connector.call(request).await;
             answer.map_err(|error| match proxy {
                 Some(proxy) => ProxyFault::of(&proxy, error),
@@ -122,18 +125,23 @@ impl ProxyFault {
     /// Adds the proxy to an error. What the retries look at stays.
     fn of(proxy: &str, source: ConnectorError) -> ConnectorError {
         let mut parts = proxy.rsplit(['@', '/']);
-        let proxy = parts
-            .find(|part| !part.is_empty())
-            .unwrap_or_default()
-            .to_owned();
-        let (is_timeout, is_io, is_user) = (source.is_timeout(), source.is_io(), source.is_user());
+        let host = parts.find(|part| !part.is_empty()).unwrap_or_default();
+        let is_timeout = source.is_timeout();
+        let is_io = source.is_io();
+        let is_user = source.is_user();
         let kind = source.as_other();
-        let fault = Box::new(Self { proxy, source });
-        match (is_timeout, is_io, is_user) {
-            (true, ..) => ConnectorError::timeout(fault),
-            (_, true, _) => ConnectorError::io(fault),
-            (.., true) => ConnectorError::user(fault),
-            _ => ConnectorError::other(fault, kind),
+        let fault = Box::new(Self {
+            proxy: host.to_owned(),
+            source,
+        });
+        if is_timeout {
+            ConnectorError::timeout(fault)
+        } else if is_io {
+            ConnectorError::io(fault)
+        } else if is_user {
+            ConnectorError::user(fault)
+        } else {
+            ConnectorError::other(fault, kind)
         }
     }
 }

@@ -23,11 +23,13 @@ pub(crate) fn lacking(operation: Operation, key: &Key, field: &str) -> StoreErro
 #[async_trait]
 impl ReadStore for S3Store {
     async fn get(&self, key: &Key, get: Get) -> Result<Fetched, StoreError> {
-        let request = self
+        let sent = self
             .get_request(key)
-            .set_range(get.range.as_ref().map(header));
-        let request = request.set_if_none_match(get.unless.map(|version| version.0));
-        let output = match request.send().await {
+            .set_range(get.range.as_ref().map(header))
+            .set_if_none_match(get.unless.map(|version| version.0))
+            .send()
+            .await;
+        let output = match sent {
             Ok(output) => output,
             Err(error) => return self.unread(key, error).await,
         };
@@ -47,12 +49,11 @@ impl ReadStore for S3Store {
 
 impl S3Store {
     fn get_request(&self, key: &Key) -> GetObjectFluentBuilder {
-        let request = self
-            .bucket
+        self.bucket
             .client
             .get_object()
-            .bucket(&self.bucket.place.bucket);
-        request.key(self.bucket.place.name(&key.to_string()))
+            .bucket(&self.bucket.place.bucket)
+            .key(self.bucket.place.name(&key.to_string()))
     }
 
     async fn unread(
@@ -64,19 +65,15 @@ impl S3Store {
             Meaning::Unchanged => Ok(Fetched::NotModified),
             Meaning::Missing => Err(StoreError::not_found(key)),
             Meaning::OutOfRange => {
-                let range = error
-                    .raw_response()
-                    .and_then(|answer| answer.headers().get("content-range"));
-                let size = match range.and_then(whole_size) {
-                    Some(size) => size,
-                    None => {
-                        self.head(key)
-                            .await?
-                            .ok_or_else(|| StoreError::not_found(key))?
-                            .size
-                    }
-                };
-                Err(StoreError::range_not_satisfiable(key, size))
+                let answer = error.raw_response();
+                let range = answer.and_then(|answer| answer.headers().get("content-range"));
+                if let Some(size) = range.and_then(whole_size) {
+                    return Err(StoreError::range_not_satisfiable(key, size));
+                }
+                match self.head(key).await? {
+                    Some(info) => Err(StoreError::range_not_satisfiable(key, info.size)),
+                    None => Err(StoreError::not_found(key)),
+                }
             }
             _ => Err(fault::failed(Operation::Get, key, error)),
         }
@@ -88,15 +85,17 @@ impl S3Store {
         key: &Key,
         exchange: &Exchange,
     ) -> Result<Option<ObjectInfo>, StoreError> {
-        let request = self
+        let sent = self
             .bucket
             .client
             .head_object()
-            .bucket(&self.bucket.place.bucket);
-        let request = request
+            .bucket(&self.bucket.place.bucket)
             .key(self.bucket.place.name(&key.to_string()))
-            .customize();
-        match request.interceptor(exchange.clone()).send().await {
+            .customize()
+            .interceptor(exchange.clone())
+            .send()
+            .await;
+        match sent {
             Ok(output) => {
                 let size = number(output.content_length());
                 info(key, size, output.e_tag, output.last_modified.as_ref()).map(Some)
@@ -112,10 +111,13 @@ impl S3Store {
     /// # Errors
     /// [`StoreError::Failed`] without credentials or region, or when `expires` is too long.
     pub async fn presign(&self, key: &Key, expires: Duration) -> Result<String, StoreError> {
-        let config = PresigningConfig::expires_in(expires);
-        let config = config.map_err(|error| StoreError::failed(Operation::Get, key, error))?;
-        let request = self.get_request(key).presigned(config).await;
-        let request = request.map_err(|error| fault::failed(Operation::Get, key, error))?;
+        let config = PresigningConfig::expires_in(expires)
+            .map_err(|error| StoreError::failed(Operation::Get, key, error))?;
+        let request = self
+            .get_request(key)
+            .presigned(config)
+            .await
+            .map_err(|error| fault::failed(Operation::Get, key, error))?;
         Ok(request.uri().to_owned())
     }
 }
@@ -137,10 +139,11 @@ fn info(
     tag: Option<String>,
     modified: Option<&DateTime>,
 ) -> Result<ObjectInfo, StoreError> {
-    let lacking = |field| move || lacking(Operation::Get, key, field);
+    let size = size.ok_or_else(|| lacking(Operation::Get, key, "size"))?;
+    let tag = tag.ok_or_else(|| lacking(Operation::Get, key, "ETag"))?;
     Ok(ObjectInfo {
-        size: size.ok_or_else(lacking("size"))?,
-        version: Version(tag.ok_or_else(lacking("ETag"))?),
+        size,
+        version: Version(tag),
         modified: time(modified),
     })
 }
@@ -165,9 +168,11 @@ pub(crate) fn time(modified: Option<&DateTime>) -> SystemTime {
 /// is one, and the HTTP client their number with the announced one.
 fn body(key: Key, stream: ByteStream) -> Body {
     stream::try_unfold((key, stream), async |(key, mut stream)| {
-        let chunk = stream.next().await.transpose();
-        let chunk = chunk.map_err(|error| StoreError::failed(Operation::Get, &key, error))?;
-        Ok(chunk.map(|chunk| (chunk, (key, stream))))
+        match stream.next().await {
+            Some(Ok(chunk)) => Ok(Some((chunk, (key, stream)))),
+            Some(Err(error)) => Err(StoreError::failed(Operation::Get, &key, error)),
+            None => Ok(None),
+        }
     })
     .boxed()
 }

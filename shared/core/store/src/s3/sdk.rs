@@ -40,9 +40,10 @@ pub async fn sdk_config(settings: &S3Settings) -> Result<SdkConfig, S3Error> {
     } else if settings.endpoint.is_some() || endpoint().is_some() {
         // The chain of the SDK ends with the metadata service of the machine, whose time-out a
         // custom endpoint need not wait for.
-        let region = RegionProviderChain::first_try(EnvironmentVariableRegionProvider::new());
-        let region = region.or_else(ProfileFileRegionProvider::new());
-        loader = loader.region(region.or_else(Region::from_static(ANY_REGION)));
+        let region = RegionProviderChain::first_try(EnvironmentVariableRegionProvider::new())
+            .or_else(ProfileFileRegionProvider::new())
+            .or_else(Region::from_static(ANY_REGION));
+        loader = loader.region(region);
     }
     Ok(loader.load().await)
 }
@@ -114,14 +115,7 @@ fn certificates(path: &Path) -> Result<Vec<u8>, S3Error> {
     })?;
     let mut usable = Vec::new();
     for (pem, number) in pem_certificates(&bytes).iter().zip(1_usize..) {
-        let parsed =
-            CertificateDer::from_pem_slice(pem.as_bytes()).map_err(|error| error.to_string());
-        let added = parsed.and_then(|found| {
-            RootCertStore::empty()
-                .add(found)
-                .map_err(|error| error.to_string())
-        });
-        match added {
+        match try_certificate(pem) {
             Ok(()) => usable.extend_from_slice(pem.as_bytes()),
             Err(error) => {
                 tracing::warn!(file = %path.display(), number, error, "skipped a CA certificate that cannot be used");
@@ -133,6 +127,14 @@ fn certificates(path: &Path) -> Result<Vec<u8>, S3Error> {
         return Err(S3Error { what, source: None });
     }
     Ok(usable)
+}
+
+fn try_certificate(pem: &str) -> Result<(), String> {
+    let certificate =
+        CertificateDer::from_pem_slice(pem.as_bytes()).map_err(|error| error.to_string())?;
+    RootCertStore::empty()
+        .add(certificate)
+        .map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -71,21 +71,23 @@ impl S3Settings {
         let Some(endpoint) = &self.endpoint else {
             return Ok(());
         };
-        let mut schemes = ["https://", "http://"].into_iter();
-        let host = schemes
-            .find_map(|scheme| endpoint.strip_prefix(scheme))
+        let host = endpoint
+            .strip_prefix("https://")
+            .or_else(|| endpoint.strip_prefix("http://"))
             .unwrap_or_default();
-        let visible = host.bytes().all(|byte| byte.is_ascii_graphic());
-        let shown = if host.contains('@') {
-            "(a URL with credentials)"
-        } else if host.is_empty()
-            || host.starts_with(['/', ':'])
-            || !visible
-            || host.contains(['?', '#'])
+        let has_credentials = host.contains('@');
+        if !host.is_empty()
+            && !host.starts_with(['/', ':'])
+            && !host.contains(['?', '#'])
+            && !has_credentials
+            && host.bytes().all(|byte| byte.is_ascii_graphic())
         {
-            endpoint
-        } else {
             return Ok(());
+        }
+        let shown = if has_credentials {
+            "(a URL with credentials)"
+        } else {
+            endpoint
         };
         let what = format!("the S3 endpoint {shown:?} is not an http:// or https:// URL of a host");
         Err(S3Error { what, source: None })

@@ -60,8 +60,8 @@ impl Staged for StagedObject {
     async fn write(&mut self, bytes: Bytes) -> Result<(), StoreError> {
         let mut spool = self.take()?;
         self.size += bytes.len() as u64;
-        let written = spawn_blocking(move || spool.write_all(&bytes).map(|()| spool)).await;
-        let written = written.map_err(io::Error::from).flatten();
+        let work = spawn_blocking(move || spool.write_all(&bytes).map(|()| spool));
+        let written = work.await.map_err(io::Error::from).flatten();
         self.spool = Some(written.map_err(failed)?);
         Ok(())
     }
@@ -115,7 +115,8 @@ impl Source {
         match self {
             Self::Memory(bytes) => bytes.clone().into(),
             Self::File { file, size } => {
-                let (file, size) = (Arc::clone(file), *size);
+                let file = Arc::clone(file);
+                let size = *size;
                 SdkBody::retryable(move || {
                     let chunks = file_chunks(Arc::clone(&file), 0..size);
                     SdkBody::from_body_1_x(StreamBody::new(chunks.map_ok(Frame::data)))

@@ -75,10 +75,10 @@ impl Store for S3Store {
         let object = self.look_at(key, &exchange).await?;
         // Collection waits by this clock. Our own would let it delete too early where ours is
         // ahead.
-        let date = exchange
-            .date()
-            .ok_or_else(|| lacking(Operation::Get, key, "Date"))?;
-        Ok(Stat { date, object })
+        match exchange.date() {
+            Some(date) => Ok(Stat { date, object }),
+            None => Err(lacking(Operation::Get, key, "Date")),
+        }
     }
 
     async fn put(
@@ -101,17 +101,19 @@ impl Store for S3Store {
     }
 
     async fn delete(&self, key: &Key) -> Result<(), StoreError> {
-        let request = self
+        // A repeated delete could come after the object was written again.
+        let once = config::Config::builder().retry_config(RetryConfig::disabled());
+        let sent = self
             .bucket
             .client
             .delete_object()
-            .bucket(&self.bucket.place.bucket);
-        let request = request
+            .bucket(&self.bucket.place.bucket)
             .key(self.bucket.place.name(&key.to_string()))
-            .customize();
-        // A repeated delete could come after the object was written again.
-        let once = config::Config::builder().retry_config(RetryConfig::disabled());
-        match request.config_override(once).send().await {
+            .customize()
+            .config_override(once)
+            .send()
+            .await;
+        match sent {
             Ok(_) => Ok(()),
             Err(error) if fault::meaning(&error) == fault::Meaning::Missing => Ok(()),
             Err(error) => Err(fault::failed(Operation::Delete, key, error)),
@@ -120,12 +122,11 @@ impl Store for S3Store {
 
     /// Lists page by page. S3 puts at most 1,000 objects on one.
     fn list(&self, prefix: &str) -> BoxStream<'static, Result<Listed, StoreError>> {
-        let request = self
+        let pages = self
             .bucket
             .client
             .list_objects_v2()
-            .bucket(&self.bucket.place.bucket);
-        let pages = request
+            .bucket(&self.bucket.place.bucket)
             .prefix(self.bucket.place.name(prefix))
             .into_paginator()
             .send();
@@ -136,18 +137,16 @@ impl Store for S3Store {
             let Some(page) = pages.next().await else {
                 return Ok(None);
             };
-            let page =
-                page.map_err(|error| fault::failed(Operation::List, &store.bucket.place, error))?;
-            let more = is_cut(&page)
-                .map_err(|error| StoreError::failed(Operation::List, &store.bucket.place, error))?;
-            let objects = page.contents().iter();
-            let found: Vec<_> = objects
-                .filter_map(|object| listed(&store, object))
-                .collect();
-            Ok(Some((
-                stream::iter(found).map(Ok),
-                (store, more.then_some(pages)),
-            )))
+            let place = &store.bucket.place;
+            let page = page.map_err(|error| fault::failed(Operation::List, place, error))?;
+            let is_cut =
+                is_cut(&page).map_err(|error| StoreError::failed(Operation::List, place, error))?;
+            let mut found = Vec::new();
+            for object in page.contents() {
+                found.extend(listed(place, object));
+            }
+            let rest = if is_cut { Some(pages) } else { None };
+            Ok(Some((stream::iter(found).map(Ok), (store, rest))))
         })
         .try_flatten()
         .boxed()
@@ -165,9 +164,9 @@ fn is_cut(page: &ListObjectsV2Output) -> Result<bool, &'static str> {
     Ok(is_cut)
 }
 
-fn listed(store: &S3Store, object: &types::Object) -> Option<Listed> {
+fn listed(place: &S3Location, object: &types::Object) -> Option<Listed> {
     Some(Listed {
-        key: Key::parse(store.bucket.place.path(object.key()?)?)?,
+        key: Key::parse(place.path(object.key()?)?)?,
         size: u64::try_from(object.size()?).ok()?,
         modified: time(object.last_modified()),
     })

@@ -45,8 +45,10 @@ impl<'a> NewObject<'a> {
             );
             return Err(StoreError::failed(Operation::Put, key, what));
         }
-        let sha256 = source.sha256(key).await;
-        let sha256 = sha256.map_err(|error| StoreError::failed(Operation::Put, key, error))?;
+        let sha256 = source
+            .sha256(key)
+            .await
+            .map_err(|error| StoreError::failed(Operation::Put, key, error))?;
         Ok(Self {
             key,
             source,
@@ -88,39 +90,46 @@ impl S3Store {
         if *condition != Condition::Always {
             self.check_writes().await?;
         }
+        let timeouts = object.timeouts(&self.bucket.settings);
         let mut lost_answer = false;
         for race in 0..RACES {
             let exchange = Exchange::signing(object.sha256);
-            let limits =
-                config::Config::builder().timeout_config(object.timeouts(&self.bucket.settings));
-            let request = self
+            let sent = self
                 .put_request(&object, condition)
                 .customize()
-                .config_override(limits);
-            let error = match request.interceptor(exchange.clone()).send().await {
+                .config_override(config::Config::builder().timeout_config(timeouts.clone()))
+                .interceptor(exchange.clone())
+                .send()
+                .await;
+            let error = match sent {
                 Ok(written) => {
-                    let tag = written
-                        .e_tag
-                        .ok_or_else(|| lacking(Operation::Put, key, "ETag"))?;
+                    let tag = written.e_tag;
+                    let tag = tag.ok_or_else(|| lacking(Operation::Put, key, "ETag"))?;
                     return Ok(Version(tag));
                 }
                 Err(error) => error,
             };
             // An earlier attempt of the same write may have succeeded and its answer may be lost.
             lost_answer |= exchange.is_repeated();
-            match (fault::meaning(&error), condition) {
-                // The condition did not hold.
-                (Meaning::Refused, Condition::CreateOnly)
-                | (Meaning::Refused | Meaning::Missing, Condition::Replace(_)) => match lost_answer
-                {
-                    true => return self.find_own(&object).await,
-                    false => break,
-                },
-                // Another write was under way at the same time.
-                (Meaning::Raced, _) => {}
-                _ => return Err(fault::failed(Operation::Put, key, error)),
+
+            let meaning = fault::meaning(&error);
+            let is_refused = match condition {
+                Condition::Always => false,
+                Condition::CreateOnly => meaning == Meaning::Refused,
+                Condition::Replace(_) => matches!(meaning, Meaning::Refused | Meaning::Missing),
+            };
+            if is_refused && lost_answer {
+                return self.find_own(&object).await;
             }
-            tokio::time::sleep((RACE_WAIT * (1 << race)).mul_f64(rand::random())).await;
+            if is_refused {
+                return Err(StoreError::conflict(key));
+            }
+            if meaning != Meaning::Raced {
+                return Err(fault::failed(Operation::Put, key, error));
+            }
+            // Another write was under way at the same time.
+            let wait = RACE_WAIT * (1 << race);
+            tokio::time::sleep(wait.mul_f64(rand::random())).await;
         }
         Err(StoreError::conflict(key))
     }
@@ -149,26 +158,33 @@ impl S3Store {
             source,
             sha256,
         } = object;
-        let (none_match, matches) = match condition {
-            Condition::Always => (None, None),
-            Condition::CreateOnly => (Some("*".to_owned()), None),
-            Condition::Replace(version) => (None, Some(version.0.clone())),
-        };
+        let encoding = key.encoding().content_encoding();
         let request = self
             .bucket
             .client
             .put_object()
-            .bucket(&self.bucket.place.bucket);
-        let request = request.key(self.bucket.place.name(&key.to_string()));
-        let request = request.body(ByteStream::new(source.body()));
-        let request = request.content_length(source.size() as i64);
-        // A server without checksums ignores this field as any other that it does not know.
-        let request = request.checksum_sha256(base64::encode(sha256.as_bytes()));
-        let request = request.content_type(key.content_type());
-        let request =
-            request.set_content_encoding(key.encoding().content_encoding().map(Into::into));
-        let request = request.cache_control(key.cache_policy().cache_control());
-        request.set_if_none_match(none_match).set_if_match(matches)
+            .bucket(&self.bucket.place.bucket)
+            .key(self.bucket.place.name(&key.to_string()))
+            .body(ByteStream::new(source.body()))
+            .content_length(source.size() as i64)
+            // A server without checksums ignores this field as any other that it does not know.
+            .checksum_sha256(base64::encode(sha256.as_bytes()))
+            .content_type(key.content_type())
+            .set_content_encoding(encoding.map(str::to_owned))
+            .cache_control(key.cache_policy().cache_control());
+        on_condition(request, condition)
+    }
+}
+
+/// Adds the header field of a condition to a put.
+pub(crate) fn on_condition(
+    put: PutObjectFluentBuilder,
+    condition: &Condition,
+) -> PutObjectFluentBuilder {
+    match condition {
+        Condition::Always => put,
+        Condition::CreateOnly => put.if_none_match("*"),
+        Condition::Replace(version) => put.if_match(&version.0),
     }
 }
 
