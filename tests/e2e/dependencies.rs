@@ -17,10 +17,9 @@ const ALLOWED: &[(&str, &str)] = &[
     ("trust", "model"),
     ("store", "model"),
     ("olm", "model work"),
-    // A bundle is the files of an image, whose sink is of `oci`, or objects in a line of a catalog.
-    ("bundle", "fbc model oci olm"),
-    // Ways of upgrades, without clocks and without reading catalogs.
-    ("plan", "fbc model olm"),
+    // Ways and bundles, without clocks and without reading catalogs. A bundle is the files of an
+    // image, whose sink is of `oci`, or objects in a line of a catalog.
+    ("upgrade", "fbc model oci olm"),
     ("compose", "fbc model olm work"),
     ("source", "fetch model oci work"),
     ("render", "fbc model oci work"),
@@ -65,7 +64,7 @@ const WINGS: [&str; 6] = [
 ];
 
 /// Crates that know no runtime, and its parts that they must not reach, directly or not.
-const PURE: &str = "fbc model trust render olm plan compose oci bundle";
+const PURE: &str = "fbc model trust render olm upgrade compose oci";
 const NO_IO: &str = "tokio reqwest hyper futures-util";
 
 /// Other forbidden direct and indirect dependencies. The reader of states has to become a part of

@@ -1,5 +1,5 @@
+use ::upgrade::bundle::{BundleFiles, CatalogBundle, Contents};
 use anyhow::Context;
-use bundle::{BundleFiles, CatalogBundle, Contents};
 use clap::{Args, ValueEnum};
 use source::{EmptyLayers, ImageContent, Source, Sources};
 use sync::ReadCatalog;

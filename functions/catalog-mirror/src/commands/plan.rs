@@ -3,8 +3,8 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use std::{fs, io};
 
-use ::bundle::Contents;
-use ::plan::{
+use ::upgrade::bundle::Contents;
+use ::upgrade::plan::{
     BundleStep, Installed, OpenShiftMinor, PackageSet, PlanInput, PlannedOperator, UpgradeOrder,
     UpgradePlan, wrapped,
 };

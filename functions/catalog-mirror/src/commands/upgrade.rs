@@ -1,4 +1,4 @@
-use ::plan::{ChannelWay, GraphFormat, Ways};
+use ::upgrade::plan::{ChannelWay, GraphFormat, Ways};
 use clap::Args;
 use model::text::did_you_mean;
 use olm::UpgradeStep;
@@ -103,5 +103,5 @@ pub(crate) async fn run_graph(args: GraphArgs) -> anyhow::Result<()> {
             args.package
         );
     }
-    print_text(&::plan::draw(args.format, &args.package, &package))
+    print_text(&::upgrade::plan::draw(args.format, &args.package, &package))
 }

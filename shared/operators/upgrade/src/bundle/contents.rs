@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::BundleError;
-use crate::crd::Crd;
-use crate::documents::{BundleDocument, BundleFiles, DocumentField};
-use crate::permissions::{self, Permissions};
+use crate::bundle::BundleError;
+use crate::bundle::crd::Crd;
+use crate::bundle::documents::{BundleDocument, BundleFiles, DocumentField};
+use crate::bundle::permissions::{self, Permissions};
 
 /// Largest object that etcd takes, in bytes (`--max-request-bytes`, "1.5 MiB").
 const ETCD_BYTES: usize = 3 << 19;
@@ -187,8 +187,8 @@ mod tests {
     use oci::FileSink;
 
     use super::*;
-    use crate::CatalogBundle;
-    use crate::documents::{DOCUMENT_BYTES_MAX, FILES_BYTES_MAX};
+    use crate::bundle::CatalogBundle;
+    use crate::bundle::documents::{DOCUMENT_BYTES_MAX, FILES_BYTES_MAX};
 
     const OPERATOR: &str =
         "kind: ClusterServiceVersion\nmetadata: {name: a.v1}\nspec: {version: 1.0.0}\n";

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::documents::DocumentField;
-use crate::schema::{self, SchemaComparison};
-use crate::{BundleError, UnsafeChange};
+use crate::bundle::documents::DocumentField;
+use crate::bundle::schema::{self, SchemaComparison};
+use crate::bundle::{BundleError, UnsafeChange};
 
 /// A CustomResourceDefinition.
 #[derive(Debug, PartialEq)]
@@ -144,7 +144,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::documents::BundleDocument;
+    use crate::bundle::documents::BundleDocument;
 
     fn crd(spec: &Value) -> Crd {
         let document = BundleDocument {

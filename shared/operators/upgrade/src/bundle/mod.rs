@@ -1,4 +1,4 @@
-#![doc = include_str!("../README.md")]
+//! What bundles install, and what changes from one to the next.
 
 mod contents;
 mod crd;

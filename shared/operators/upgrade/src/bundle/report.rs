@@ -5,9 +5,9 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::contents::{BundleIdentity, FACT_KINDS};
-use crate::permissions::{gained, sentences};
-use crate::{Contents, UnsafeChange};
+use crate::bundle::contents::{BundleIdentity, FACT_KINDS};
+use crate::bundle::permissions::{gained, sentences};
+use crate::bundle::{Contents, UnsafeChange};
 
 /// Longest line for people, in characters.
 const LINE_CHARS: usize = 400;

@@ -1,4 +1,4 @@
-#![doc = include_str!("../README.md")]
+//! Ways from one version to another, and the order of steps before a cluster moves on.
 
 mod draw;
 mod installed;

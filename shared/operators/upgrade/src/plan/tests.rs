@@ -4,7 +4,7 @@ use olm::{Package, PackageParser, UpgradeRule, UpgradeStep};
 use rstest::rstest;
 use serde_json::json;
 
-use crate::*;
+use crate::plan::*;
 
 /// Builds the lines of the package `p` from channels such as
 /// `stable: 1.0.0; 1.1.0 <1.0.0 -0.9.0 ~>=0.1.0_<1.1.0 @4.20`, one a line: the version of each

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::{BundleError, documents::DocumentField};
+use crate::bundle::{BundleError, documents::DocumentField};
 
 /// Maximum number of grants in a bundle. Real bundles have at most a few thousand, and each is
 /// compared with each.

@@ -6,7 +6,7 @@ use olm::{Day, Lifecycle, comparable_version};
 use semver::Version;
 use serde::Serialize;
 
-use crate::PlanError;
+use crate::plan::PlanError;
 
 /// Minor version of OpenShift, such as 4.21.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

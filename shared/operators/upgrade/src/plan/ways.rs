@@ -4,7 +4,7 @@ use model::text::did_you_mean;
 use olm::{Channel, Package, UpgradeGraph, UpgradeStep, comparable_version};
 use serde::Serialize;
 
-use crate::PlanError;
+use crate::plan::PlanError;
 
 /// Ways from one version of a package to another, channel by channel.
 #[derive(Debug, Serialize)]

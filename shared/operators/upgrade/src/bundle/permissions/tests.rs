@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::documents::BundleDocument;
+use crate::bundle::documents::BundleDocument;
 
 fn document(value: Value) -> BundleDocument {
     BundleDocument {

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, iter};
 use olm::UpgradeStep;
 use serde::Serialize;
 
-use crate::{InstalledOperator, Support};
+use crate::plan::{InstalledOperator, Support};
 
 /// Largest width of a remark, in characters.
 const NOTE_CHARS: usize = 100;

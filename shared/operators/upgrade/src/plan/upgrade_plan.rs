@@ -11,7 +11,7 @@ use semver::Version;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::{
+use crate::plan::{
     InstalledOperator, OpenShiftMinor, PlannedOperator, Support, SupportState, UpgradeOrder,
 };
 
