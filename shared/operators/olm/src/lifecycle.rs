@@ -143,10 +143,10 @@ impl Lifecycle {
                 }
                 match before {
                     Some(before) if start <= before => {
-                        faults.push((Rule::LifecycleOverlap, detail()))
+                        faults.push((Rule::LifecycleOverlap, detail()));
                     }
                     Some(before) if start.days_after(before) > 1 => {
-                        faults.push((Rule::LifecycleGap, detail()))
+                        faults.push((Rule::LifecycleGap, detail()));
                     }
                     _ => {}
                 }
