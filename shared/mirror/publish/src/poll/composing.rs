@@ -13,14 +13,13 @@ use source::{Digest, Source};
 use store::{ReadError, Store, read_stored};
 use work::{Budget, run};
 
-use super::catalog_source::{ComposedSource, InputPlace};
 use super::facts::NewContent;
 use super::inputs::{InputCatalog, render_composition};
 use super::once::Poll;
 use super::pull::{PublishedShards, pull};
 use crate::{
-    Catalog, Mirror, PollError, PollOptions, PublishError, Transaction, status::read_status,
-    transaction::Pointer,
+    Catalog, ComposedSource, InputPlace, Mirror, PollError, PollOptions, PublishError, Transaction,
+    status::read_status, transaction::Pointer,
 };
 
 /// Version of the meaning of a composition. It grows when the same composition would give another

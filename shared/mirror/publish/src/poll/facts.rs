@@ -11,8 +11,8 @@ use serde_json::value::RawValue;
 use store::{Store, read_stored};
 use work::{for_each, run};
 
-use super::{once::Poll, validation::ValidationMode};
-use crate::{PollError, Transaction};
+use super::once::Poll;
+use crate::{PollError, Transaction, ValidationMode};
 
 /// Maximum size of the lines that are read before the facts about them are merged, in bytes: it
 /// bounds the facts in memory.

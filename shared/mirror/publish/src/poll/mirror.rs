@@ -17,8 +17,8 @@ use work::{Budget, MemoryPool};
 use super::once::{Poll, SourceCheck};
 use super::open_pull::process_id;
 use crate::{
-    Catalog, MirrorSettings, PollError, PollMetrics, PollOrder, PollProgress, Report, SourceLimits,
-    record_status, status::read_status,
+    Catalog, MirrorSettings, PollError, PollMetrics, PollOptions, PollOrder, PollProgress, Report,
+    SourceLimits, record_status, status::read_status,
 };
 
 /// Maximum number of polls that [`Mirror::poll_all`] has begun and not ended. Most wait for a place
@@ -28,28 +28,6 @@ const POLLS_AT_ONCE: usize = 256;
 /// Time between two looks at the stored objects of an unchanged catalog. Each look is one small
 /// request per object: 300 catalogs of 300 packages cost a dollar a day on S3.
 const CHECK_INTERVAL: Duration = Duration::from_secs(3600);
-
-/// Options of one poll. The default polls as a schedule does.
-#[derive(Debug, Clone, Default)]
-pub struct PollOptions {
-    /// Pulls although the digest is known, hashes all stored objects and replaces damaged ones, and
-    /// publishes although packages are gone. Default: false.
-    pub force: bool,
-    /// Publishes although packages are gone, or all of them, as `force` does too. For sources whose
-    /// owner decides that alone. Default: false.
-    pub accept_gone: bool,
-    /// Looks at the stored objects of an unchanged catalog, although this process did so within the
-    /// last hour.
-    pub check_stored: bool,
-    /// Maximum duration, without the last writing of `status.json`. A poll that runs out of time
-    /// fails. Default: none.
-    pub time: Option<Duration>,
-    /// `status.json`, if the caller has read it already.
-    pub before: Option<Status>,
-    /// Hashes nothing that only saves a later pull by this process work, because there is none.
-    /// Default: false.
-    pub is_last: bool,
-}
 
 /// Result of [`Mirror::check_for_update`]: a finished poll, or the digest to pull.
 #[derive(Debug)]

@@ -1,8 +1,6 @@
 //! Poll: resolve the source, compare, pull, render, publish.
 
-pub(crate) mod catalog_source;
 mod composing;
-pub(crate) mod error;
 pub(crate) mod facts;
 mod inputs;
 pub(crate) mod metrics;
@@ -13,6 +11,5 @@ mod open_pull;
 pub(crate) mod order;
 pub(crate) mod pull;
 pub(crate) mod schedule;
-pub(crate) mod settings;
 mod signatures;
 pub(crate) mod validation;

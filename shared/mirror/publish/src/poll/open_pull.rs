@@ -67,7 +67,7 @@ impl Mirror {
             Ok(()) => self.known(catalog, |known| known.own_pull = None),
             // This process goes on to know it, and does not take it for a death.
             Err(error) => {
-                tracing::warn!(%catalog, error = chain(&error), "cannot record that the pull was cancelled")
+                tracing::warn!(%catalog, error = chain(&error), "cannot record that the pull was cancelled");
             }
         }
     }

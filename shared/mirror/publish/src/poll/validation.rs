@@ -1,43 +1,13 @@
 //! Reasons not to publish new content: violated rules of OLM, and lost packages.
 
-use std::{collections::BTreeSet, str};
+use std::collections::BTreeSet;
 
 use model::{Facts, Snapshot, ValidationCounts};
 use olm::ValidationSummary;
 use render::Rendering;
 
 use super::once::Poll;
-use crate::PollError;
-
-/// Treatment of content that violates the rules of OLM.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ValidationMode {
-    /// Publishes without a validation.
-    Off,
-    /// Publishes, and names the findings.
-    #[default]
-    Warn,
-    /// Does not publish content with errors, unless a poll is forced. Warnings do not count.
-    Refuse,
-}
-
-/// Text that is not a [`ValidationMode`].
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not off, warn or refuse")]
-pub struct ValidationModeError(String);
-
-impl str::FromStr for ValidationMode {
-    type Err = ValidationModeError;
-
-    fn from_str(text: &str) -> Result<Self, ValidationModeError> {
-        match text {
-            "off" => Ok(Self::Off),
-            "warn" => Ok(Self::Warn),
-            "refuse" => Ok(Self::Refuse),
-            other => Err(ValidationModeError(model::text::line(other, 100))),
-        }
-    }
-}
+use crate::{PollError, ValidationMode};
 
 impl Poll<'_> {
     /// Reports the findings and returns their numbers. Fails if the catalog refuses content with

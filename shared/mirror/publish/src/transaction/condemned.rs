@@ -162,10 +162,10 @@ impl GcView {
             };
             match replaced.state.phase {
                 GcPhase::Condemned { .. } => {
-                    tracing::info!(objects = wanted.len(), "spared condemned objects")
+                    tracing::info!(objects = wanted.len(), "spared condemned objects");
                 }
                 GcPhase::None | GcPhase::Deleting { .. } => {
-                    tracing::info!("ended a round of garbage collection")
+                    tracing::info!("ended a round of garbage collection");
                 }
             }
             list.gc = replaced;

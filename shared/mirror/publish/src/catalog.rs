@@ -1,4 +1,4 @@
-use std::{fmt, path::Path, time::Duration};
+use std::{fmt, path::Path, str, time::Duration};
 
 use compose::{Composition, CompositionInput};
 use model::{
@@ -8,7 +8,7 @@ use source::{Digest, Lookaside, Source};
 use store::{ReadError, Store, StoreExt};
 use trust::policy::Policy;
 
-use crate::{SourceLimits, ValidationMode, catalog_names};
+use crate::{SourceLimits, catalog_names};
 
 /// Catalog as it is configured: name, source, schedule and policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,6 +71,36 @@ impl Catalog {
     /// Returns the time between two polls. A pinned digest never changes, so it has none.
     pub fn poll_interval(&self) -> Option<Duration> {
         self.interval.filter(|_| self.source.pinned().is_none())
+    }
+}
+
+/// Treatment of content that violates the rules of OLM.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ValidationMode {
+    /// Publishes without a validation.
+    Off,
+    /// Publishes, and names the findings.
+    #[default]
+    Warn,
+    /// Does not publish content with errors, unless a poll is forced. Warnings do not count.
+    Refuse,
+}
+
+/// Text that is not a [`ValidationMode`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not off, warn or refuse")]
+pub struct ValidationModeError(String);
+
+impl str::FromStr for ValidationMode {
+    type Err = ValidationModeError;
+
+    fn from_str(text: &str) -> Result<Self, ValidationModeError> {
+        match text {
+            "off" => Ok(Self::Off),
+            "warn" => Ok(Self::Warn),
+            "refuse" => Ok(Self::Refuse),
+            other => Err(ValidationModeError(model::text::line(other, 100))),
+        }
     }
 }
 

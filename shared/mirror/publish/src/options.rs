@@ -1,9 +1,32 @@
 use std::time::Duration;
 
+use model::Status;
 use trust::Signer;
 use work::MemoryPool;
 
 use crate::Env;
+
+/// Options of one poll. The default polls as a schedule does.
+#[derive(Debug, Clone, Default)]
+pub struct PollOptions {
+    /// Pulls although the digest is known, hashes all stored objects and replaces damaged ones, and
+    /// publishes although packages are gone. Default: false.
+    pub force: bool,
+    /// Publishes although packages are gone, or all of them, as `force` does too. For sources whose
+    /// owner decides that alone. Default: false.
+    pub accept_gone: bool,
+    /// Looks at the stored objects of an unchanged catalog, although this process did so within the
+    /// last hour.
+    pub check_stored: bool,
+    /// Maximum duration, without the last writing of `status.json`. A poll that runs out of time
+    /// fails. Default: none.
+    pub time: Option<Duration>,
+    /// `status.json`, if the caller has read it already.
+    pub before: Option<Status>,
+    /// Hashes nothing that only saves a later pull by this process work, because there is none.
+    /// Default: false.
+    pub is_last: bool,
+}
 
 /// Settings of a [`Mirror`](crate::Mirror), the same for all catalogs.
 #[derive(Debug, Clone)]
