@@ -17,7 +17,7 @@ use crate::support::site::{Site, ten, ten_but};
 fn composed(name: &str, text: &str) -> Catalog {
     let name: CatalogName = name.parse().unwrap();
     let composition = serde_saphyr::from_str(text).unwrap();
-    let source = ComposedSource::new(&name, composition, Path::new("")).unwrap();
+    let source = ComposedSource::new(composition, Path::new("")).unwrap();
     Catalog::new(name, CatalogSource::Composed(Box::new(source)))
 }
 

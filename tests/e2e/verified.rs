@@ -31,8 +31,18 @@ impl Site {
 
     /// Sets a policy that accepts a signature by any of these keys.
     fn ask_for(&mut self, signers: &[&Cosign]) {
+        self.set_policy(Some(&self.by_cosign(signers)));
+    }
+
+    fn by_cosign(&self, signers: &[&Cosign]) -> Policy {
         let keys = signers.iter().map(|signer| public(signer)).collect();
-        self.catalog.policy = Some(Policy::cosign(self.image_name(), keys));
+        Policy::cosign(self.image_name(), keys)
+    }
+
+    fn set_policy(&mut self, policy: Option<&Policy>) {
+        for pulled in self.catalog.source.pulled_sources_mut() {
+            pulled.policy = policy.cloned();
+        }
     }
 
     fn image_name(&self) -> ImageReference {
@@ -129,7 +139,7 @@ async fn poll_verifies_again_only_when_policy_changes() {
     assert_eq!(site.poll().await.outcome, Outcome::SourceDigestUpdated);
     assert_eq!(site.verified_by().await, [public(&new).id().to_string()]);
     assert_eq!(site.current().await.serial, 1);
-    site.catalog.policy = None;
+    site.set_policy(None);
     assert_eq!(site.poll().await.outcome, Outcome::SourceDigestUpdated);
     assert_eq!(site.current().await.source.verified, None);
 }
@@ -176,26 +186,25 @@ async fn index_is_verified_by_manifest_with_policy_and_by_index_with_cosign() {
         };
         Policy::containers(site.image_name(), text.as_bytes(), &files).unwrap()
     };
-    site.ask_for(&[&key]);
-    let by_cosign = site.catalog.policy.clone();
-    let by_policy = Some(policy(&site));
+    let by_cosign = site.by_cosign(&[&key]);
+    let by_policy = policy(&site);
     site.sign(&key, &other);
-    site.catalog.policy = by_policy.clone();
+    site.set_policy(Some(&by_policy));
     assert_eq!(
         site.poll().await.outcome,
         Outcome::Refused,
         "another platform's"
     );
     site.sign(&key, &image);
-    site.catalog.policy = by_cosign.clone();
+    site.set_policy(Some(&by_cosign));
     assert_eq!(site.poll().await.outcome, Outcome::Refused, "not the index");
-    site.catalog.policy = by_policy;
+    site.set_policy(Some(&by_policy));
     assert_eq!(site.poll().await.outcome, Outcome::Published);
     assert_eq!(site.current().await.source.revision, index.digest);
     site.registry.reset();
     assert_eq!(site.poll().await.outcome, Outcome::Unchanged);
     assert_eq!(site.registry.requests().len(), 1, "one HEAD");
-    site.catalog.policy = by_cosign;
+    site.set_policy(Some(&by_cosign));
     assert_eq!(site.poll().await.outcome, Outcome::Refused);
     site.sign(&key, &index);
     assert_eq!(site.poll().await.outcome, Outcome::SourceDigestUpdated);
@@ -250,7 +259,7 @@ async fn rollback_needs_verification_under_present_policy() {
     assert_eq!(site.poll().await.outcome, Outcome::SourceDigestUpdated);
     let text = back(&site, &signed).await.error_text().unwrap();
     assert!(text.contains("under another policy"), "{text}");
-    site.catalog.policy = None;
+    site.set_policy(None);
     assert_eq!(site.poll().await.outcome, Outcome::SourceDigestUpdated);
     assert_eq!(back(&site, &unsigned).await.outcome, Outcome::Published);
 }

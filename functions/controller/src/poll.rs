@@ -127,10 +127,10 @@ pub(crate) fn next_poll(
 
 /// Returns what a poll means for the status.
 fn fact(object: &ClusterCatalog, catalog: &Catalog, report: &Report) -> Fact {
-    if let (None, Some(digest), Some(source)) =
+    if let (None, Some(digest), Some(pulled)) =
         (&report.error, &report.digest, catalog.source.pulled())
     {
-        let reference = spec::canonical(source, digest);
+        let reference = spec::canonical(&pulled.source, digest);
         return Fact::Stored {
             unpacked: unpacked(&object.status, &reference),
             reference,

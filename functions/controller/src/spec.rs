@@ -53,7 +53,7 @@ fn load(object: &ClusterCatalog, policy: Option<&Path>) -> Result<Catalog, Strin
         .into_iter()
         .next()
         .ok_or("there is no catalog")?;
-    let source = catalog
+    let pulled = catalog
         .source
         .pulled()
         .ok_or("the source is not an image")?;
@@ -61,7 +61,7 @@ fn load(object: &ClusterCatalog, policy: Option<&Path>) -> Result<Catalog, Strin
         .spec
         .pointer("/source/image/ref")
         .and_then(Value::as_str);
-    check_reference(source, text.unwrap_or_default())?;
+    check_reference(&pulled.source, text.unwrap_or_default())?;
     Ok(catalog)
 }
 
@@ -205,7 +205,7 @@ mod tests {
             load_with(&Value::Null, Some(file.path()))
         };
         let accepting = with(r#"{"default": [{"type": "insecureAcceptAnything"}]}"#).unwrap();
-        assert!(accepting.policy.is_some());
+        assert!(accepting.source.pulled().unwrap().policy.is_some());
         assert!(with("{").unwrap_err().contains("signature policy"));
     }
 }

@@ -161,7 +161,7 @@ async fn compose(
     // Nothing is published, so no store has this name.
     let name: CatalogName = "composition".parse()?;
     let folder = file.parent().unwrap_or(Path::new(""));
-    let composed = ComposedSource::new(&name, composition, folder);
+    let composed = ComposedSource::new(composition, folder);
     let mut composed = composed.with_context(|| file.display().to_string())?;
     let none = TempDir::new().context("cannot create a temporary folder")?;
     let store = open_store(&access.store, &composed.composition, &none).await?;

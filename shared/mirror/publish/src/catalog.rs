@@ -10,7 +10,7 @@ use trust::policy::Policy;
 
 use crate::{SourceLimits, catalog_names};
 
-/// Catalog as it is configured: name, source, schedule and policy.
+/// Catalog as it is configured: name, source and schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Catalog {
     /// Name of the catalog, under which the store and the routes have it.
@@ -21,12 +21,7 @@ pub struct Catalog {
     pub availability: Availability,
     /// Time between two polls. Without one, the catalog is polled once.
     pub interval: Option<Duration>,
-    /// Policy for the signatures of its image. Without one, none is asked for. What a composition
-    /// pulls has policies of its own.
-    pub policy: Option<Policy>,
-    /// Location of its simple signatures, if the policy asks for some.
-    pub lookaside: Option<Lookaside>,
-    /// Limits of its source, in place of those of the mirror. `memory_bytes` is not used: the
+    /// Limits of its sources, in place of those of the mirror. `memory_bytes` is not used: the
     /// mirror's is for all catalogs.
     pub limits: Option<SourceLimits>,
     /// Treatment of content that violates the rules of OLM. Default: it is published and the
@@ -35,8 +30,7 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// Returns an available catalog that is polled once, without a policy and with the limits of
-    /// the mirror.
+    /// Returns an available catalog that is polled once, with the limits of the mirror.
     pub fn new(name: CatalogName, source: impl Into<CatalogSource>) -> Self {
         let source = source.into();
         Self {
@@ -49,23 +43,8 @@ impl Catalog {
             source,
             availability: Availability::Available,
             interval: None,
-            policy: None,
-            lookaside: None,
             limits: None,
         }
-    }
-
-    /// Returns the catalogs whose sources are pulled: this one, or what its composition pulls.
-    pub fn pulled_mut(&mut self) -> Vec<&mut Self> {
-        let composed = match self.source {
-            CatalogSource::Pulled(_) => return vec![self],
-            CatalogSource::Composed(ref mut composed) => composed,
-        };
-        let pulled = composed.inputs.iter_mut().filter_map(|input| match input {
-            InputPlace::Published { .. } => None,
-            InputPlace::Pulled(catalog) => Some(&mut **catalog),
-        });
-        pulled.collect()
     }
 
     /// Returns the time between two polls. A pinned digest never changes, so it has none.
@@ -104,16 +83,24 @@ impl str::FromStr for ValidationMode {
     }
 }
 
-/// Number of hex digits of the hash by which the text of a composition changes with its content.
-const HASH_DIGITS: usize = 12;
-
 /// Content of a catalog: one source that is pulled, or a composition of other catalogs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CatalogSource {
-    /// Image, layout or folder.
-    Pulled(Source),
+    /// Image, layout, archive, repository or folder.
+    Pulled(Box<PulledSource>),
     /// Composition of published catalogs and of sources.
     Composed(Box<ComposedSource>),
+}
+
+/// Source that is pulled, with the policy for the signatures of its image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PulledSource {
+    /// Place of the FBC.
+    pub source: Source,
+    /// Policy for the signatures. Default: none is asked for.
+    pub policy: Option<Policy>,
+    /// Location of simple signatures, if the policy asks for some.
+    pub lookaside: Option<Lookaside>,
 }
 
 /// Composition whose inputs and additions are parsed.
@@ -121,11 +108,34 @@ pub enum CatalogSource {
 pub struct ComposedSource {
     /// Composition as it is configured.
     pub composition: Composition,
-    /// Place of each input, then of each addition, in the order of the composition.
-    pub inputs: Vec<InputPlace>,
+    /// Inputs, then additions, in the order of the composition.
+    pub inputs: Vec<ComposedInput>,
 }
 
-/// Place of one input or addition of a composition.
+/// One input or addition of a composition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ComposedInput {
+    /// Part of it in the composition.
+    pub role: InputRole,
+    /// Text by which the composition calls it.
+    pub name: String,
+    /// Reference of the catalog that it names; `None` for what is always pulled.
+    pub reference: Option<ImageReference>,
+    /// Place of its content.
+    pub place: InputPlace,
+}
+
+/// Part of a [`ComposedInput`] in the composition. Its text is the field of the composition, as
+/// errors name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InputRole {
+    /// Catalog to take packages from.
+    Input,
+    /// Documents that are added to the inputs.
+    Addition,
+}
+
+/// Place of the content of a [`ComposedInput`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InputPlace {
     /// Catalog in the store of the mirror.
@@ -135,9 +145,8 @@ pub enum InputPlace {
         /// State at which the composition stays. Default: the one that is published.
         pin: Option<Sha256>,
     },
-    /// Source that is pulled for the composition alone, with the policy for its signatures. It has
-    /// the name of the composed catalog.
-    Pulled(Box<Catalog>),
+    /// Source that is pulled for the composition alone.
+    Pulled(Box<PulledSource>),
 }
 
 /// Error in the inputs or additions of a composition.
@@ -148,23 +157,21 @@ pub struct ComposedSourceError(String);
 impl CatalogSource {
     /// Returns the digest that the source is pinned to.
     pub fn pinned(&self) -> Option<&Digest> {
-        self.pulled().and_then(Source::pinned)
+        self.pulled()?.source.pinned()
     }
 
     /// Returns the source, if it is pulled.
-    pub const fn pulled(&self) -> Option<&Source> {
+    pub const fn pulled(&self) -> Option<&PulledSource> {
         match self {
-            Self::Pulled(source) => Some(source),
+            Self::Pulled(pulled) => Some(pulled),
             Self::Composed(_) => None,
         }
     }
 
     /// Returns true if the catalog is pulled from this reference.
     pub fn is_at(&self, reference: &ImageReference) -> bool {
-        let source = self
-            .pulled()
-            .map(|source| ImageReference::new(&source.to_string()));
-        source.as_ref() == Some(reference)
+        self.pulled()
+            .is_some_and(|pulled| ImageReference::new(&pulled.source.to_string()) == *reference)
     }
 
     /// Returns the composition, if it is one.
@@ -176,16 +183,33 @@ impl CatalogSource {
     }
 
     /// Returns every source that is pulled for the catalog.
-    pub fn pulled_sources(&self) -> impl Iterator<Item = &Source> {
-        let inputs = self
-            .composed()
-            .into_iter()
-            .flat_map(|composed| &composed.inputs);
-        let inputs = inputs.filter_map(|input| match input {
-            InputPlace::Published { .. } => None,
-            InputPlace::Pulled(catalog) => catalog.source.pulled(),
-        });
-        self.pulled().into_iter().chain(inputs)
+    pub fn pulled_sources(&self) -> Vec<&PulledSource> {
+        match self {
+            Self::Pulled(pulled) => vec![pulled],
+            Self::Composed(composed) => composed
+                .inputs
+                .iter()
+                .filter_map(|input| match &input.place {
+                    InputPlace::Published { .. } => None,
+                    InputPlace::Pulled(pulled) => Some(pulled.as_ref()),
+                })
+                .collect(),
+        }
+    }
+
+    /// Returns every source that is pulled for the catalog, to set its policy.
+    pub fn pulled_sources_mut(&mut self) -> Vec<&mut PulledSource> {
+        match self {
+            Self::Pulled(pulled) => vec![pulled],
+            Self::Composed(composed) => composed
+                .inputs
+                .iter_mut()
+                .filter_map(|input| match &mut input.place {
+                    InputPlace::Published { .. } => None,
+                    InputPlace::Pulled(pulled) => Some(pulled.as_mut()),
+                })
+                .collect(),
+        }
     }
 
     /// Returns the names of the published catalogs that a composition is made of.
@@ -194,7 +218,7 @@ impl CatalogSource {
             .composed()
             .into_iter()
             .flat_map(|composed| &composed.inputs);
-        inputs.filter_map(|input| match input {
+        inputs.filter_map(|input| match &input.place {
             InputPlace::Published { name, .. } => Some(name),
             InputPlace::Pulled(_) => None,
         })
@@ -202,40 +226,41 @@ impl CatalogSource {
 }
 
 impl ComposedSource {
-    /// Parses the inputs and additions of a composition for the catalog `name`. Relative paths
-    /// start at `folder`.
+    /// Parses the inputs and additions of a composition. Relative paths start at `folder`.
     ///
     /// # Errors
     /// The first input or addition that cannot be used.
-    pub fn new(
-        name: &CatalogName,
-        composition: Composition,
-        folder: &Path,
-    ) -> Result<Self, ComposedSourceError> {
-        let checked = composition.check();
-        checked.map_err(|error| ComposedSourceError(chain(&error)))?;
+    pub fn new(composition: Composition, folder: &Path) -> Result<Self, ComposedSourceError> {
+        composition
+            .check()
+            .map_err(|error| ComposedSourceError(chain(&error)))?;
         let count = composition.inputs.len();
         if count > INPUTS_MAX {
             let text = format!("there are {count} inputs; a composition has at most {INPUTS_MAX}");
             return Err(ComposedSourceError(text));
         }
-        let pulled = |text: &str| match text.parse::<Source>() {
-            Ok(source) => {
-                let catalog = Catalog::new(name.clone(), source.relative_to(folder));
-                Ok(InputPlace::Pulled(Box::new(catalog)))
-            }
-            Err(error) => Err(ComposedSourceError(format!("{text}: {}", chain(&error)))),
-        };
-        let inputs = composition.inputs.iter();
-        let inputs = inputs.map(|input| match InputPlace::published(input)? {
-            Some(published) => Ok(published),
-            None => pulled(input.name()),
-        });
-        let additions = composition
-            .add
-            .iter()
-            .map(|addition| pulled(&addition.source));
-        let inputs = inputs.chain(additions).collect::<Result<_, _>>()?;
+        let mut inputs = Vec::new();
+        for input in &composition.inputs {
+            let name = input.name();
+            let place = match InputPlace::published(input)? {
+                Some(published) => published,
+                None => InputPlace::pulled(name, folder)?,
+            };
+            inputs.push(ComposedInput {
+                role: InputRole::Input,
+                name: name.to_owned(),
+                reference: input.catalog.as_deref().map(ImageReference::new),
+                place,
+            });
+        }
+        for addition in &composition.add {
+            inputs.push(ComposedInput {
+                role: InputRole::Addition,
+                name: addition.source.clone(),
+                reference: None,
+                place: InputPlace::pulled(&addition.source, folder)?,
+            });
+        }
         Ok(Self {
             composition,
             inputs,
@@ -245,12 +270,11 @@ impl ComposedSource {
     /// Takes each input from the store, instead of pulling it once more, whose reference is that of
     /// a published catalog.
     pub fn share_sources(&mut self, published: impl Fn(&ImageReference) -> Option<CatalogName>) {
-        for (input, place) in self.composition.inputs.iter().zip(&mut self.inputs) {
-            let reference = input.catalog.as_deref().map(ImageReference::new);
-            if let (InputPlace::Pulled(_), Some(reference)) = (&place, reference)
-                && let Some(name) = published(&reference)
+        for input in &mut self.inputs {
+            if let (InputPlace::Pulled(_), Some(reference)) = (&input.place, &input.reference)
+                && let Some(name) = published(reference)
             {
-                *place = InputPlace::Published { name, pin: None };
+                input.place = InputPlace::Published { name, pin: None };
             }
         }
     }
@@ -308,14 +332,34 @@ impl InputPlace {
         })?;
         Ok(Some(Self::Published { name, pin }))
     }
+
+    /// Parses a source that is pulled.
+    fn pulled(text: &str, folder: &Path) -> Result<Self, ComposedSourceError> {
+        match text.parse::<Source>() {
+            Ok(source) => Ok(Self::Pulled(Box::new(source.relative_to(folder).into()))),
+            Err(error) => Err(ComposedSourceError(format!("{text}: {}", chain(&error)))),
+        }
+    }
 }
+
+impl fmt::Display for InputRole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Input => "input",
+            Self::Addition => "add",
+        })
+    }
+}
+
+/// Number of hex digits of the hash by which the text of a composition changes with its content.
+const HASH_DIGITS: usize = 12;
 
 impl fmt::Display for CatalogSource {
     /// Writes a source as it is configured, and a composition as `compose:` with the names of its
     /// inputs and a hash, so that a changed composition has another text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Pulled(source) => source.fmt(f),
+            Self::Pulled(pulled) => pulled.source.fmt(f),
             Self::Composed(composed) => {
                 let names: Vec<&str> = composed
                     .composition
@@ -331,8 +375,20 @@ impl fmt::Display for CatalogSource {
     }
 }
 
-impl From<Source> for CatalogSource {
+impl From<Source> for PulledSource {
+    /// Returns the source without a policy.
     fn from(source: Source) -> Self {
-        Self::Pulled(source)
+        Self {
+            source,
+            policy: None,
+            lookaside: None,
+        }
+    }
+}
+
+impl From<Source> for CatalogSource {
+    /// Returns the source without a policy.
+    fn from(source: Source) -> Self {
+        Self::Pulled(Box::new(source.into()))
     }
 }

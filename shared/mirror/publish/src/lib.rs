@@ -12,8 +12,8 @@ mod status;
 mod transaction;
 
 pub use catalog::{
-    Catalog, CatalogSource, ComposedSource, ComposedSourceError, InputPlace, ValidationMode,
-    ValidationModeError,
+    Catalog, CatalogSource, ComposedInput, ComposedSource, ComposedSourceError, InputPlace,
+    InputRole, PulledSource, ValidationMode, ValidationModeError,
 };
 pub use catalogs::{
     catalog_names, drop_stale_names, followers, is_listed, names_of_pointers, remove,

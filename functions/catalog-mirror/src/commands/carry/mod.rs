@@ -236,7 +236,7 @@ fn image_set(path: &Path) -> anyhow::Result<Vec<Catalog>> {
     anyhow::ensure!(has_entries, "{}: mirror.operators has no entry", place());
     let folder = path.parent().unwrap_or(Path::new(""));
     let catalogs = image_set.entries.into_iter().map(|(name, composition)| {
-        let composed = ComposedSource::new(&name, composition, folder).with_context(place)?;
+        let composed = ComposedSource::new(composition, folder).with_context(place)?;
         Ok(Catalog::new(
             name,
             CatalogSource::Composed(Box::new(composed)),

@@ -42,17 +42,13 @@ pub(crate) fn read(
         problems.add(&place, "a composition needs a name");
         return Vec::new();
     };
-    let source = composition.map(|composition| source(&name, composition, Path::new("")));
+    let source = composition.map(|composition| source(composition, Path::new("")));
     let source = source.and_then(|source| problems.ok(&place, source));
     source.map(|source| (name, source)).into_iter().collect()
 }
 
-fn source(
-    name: &CatalogName,
-    composition: Composition,
-    folder: &Path,
-) -> Result<CatalogSource, ComposedSourceError> {
-    let composed = ComposedSource::new(name, composition, folder)?;
+fn source(composition: Composition, folder: &Path) -> Result<CatalogSource, ComposedSourceError> {
+    let composed = ComposedSource::new(composition, folder)?;
     Ok(CatalogSource::Composed(Box::new(composed)))
 }
 
@@ -80,8 +76,8 @@ fn image_set(
     let folder = file.image_set.parent().unwrap_or(Path::new(""));
     let entries = entries.into_iter().map(|(entry, composition)| {
         let name = name.cloned().unwrap_or(entry);
-        let source = source(&name, composition, folder)
-            .map_err(|error| format!("{path}: {name}: {error}"))?;
+        let source =
+            source(composition, folder).map_err(|error| format!("{path}: {name}: {error}"))?;
         Ok((name, source))
     });
     entries.collect()
@@ -178,7 +174,7 @@ name: a, compose: {inputs: [{catalog: a}]} => compositions are made of each othe
 ";
         let config = load(text).unwrap();
         let composed = config.catalogs[1].source.composed().unwrap();
-        let names = composed.inputs.iter().map(|input| match input {
+        let names = composed.inputs.iter().map(|input| match &input.place {
             InputPlace::Published { name, pin: None } => Some(name.as_str()),
             _ => None,
         });
@@ -215,11 +211,8 @@ mirror:
         assert!(error.contains("choose one of index-v4-18, mine"), "{error}");
         let one = load("name: team, compose: {imageSet: 'FILE', entry: mine}").unwrap();
         assert_eq!(one.catalogs[0].name.as_str(), "team");
-        let layout = one.catalogs[0]
+        let layout = one.catalogs[0].source.pulled_sources()[0]
             .source
-            .pulled_sources()
-            .next()
-            .unwrap()
             .to_string();
         assert!(
             layout.starts_with(&format!("oci:{}/", folder.display())),

@@ -7,7 +7,7 @@ use model::{Availability, CatalogName};
 use publish::{Catalog, CatalogSource, ValidationMode};
 use serde::de::IgnoredAny;
 use serde_json::Value;
-use source::SourceSettings;
+use source::{Source, SourceSettings};
 use upkeep::Retention;
 
 use super::keys::PlacedRule;
@@ -156,9 +156,12 @@ fn read_source(section: &mut Section) -> Vec<(CatalogName, CatalogSource)> {
     }
     // Both are parsed even if the other one is wrong: all problems are reported at once.
     let name = section.require("name").parsed("name", str::parse);
-    let source = section.require("source").parsed("source", str::parse);
-    let source = source.map(CatalogSource::Pulled);
-    name.zip(source).into_iter().collect()
+    let source = section
+        .require("source")
+        .parsed("source", str::parse::<Source>);
+    name.zip(source.map(CatalogSource::from))
+        .into_iter()
+        .collect()
 }
 
 /// Reads `retention`. Fields that are absent have the defaults of [`Retention`].

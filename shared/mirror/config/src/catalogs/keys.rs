@@ -95,15 +95,13 @@ impl PlacedRule {
 
     /// Sets the policy of every source of a catalog.
     pub(crate) fn apply(&self, catalog: &mut Catalog, keys: KeyContext, problems: &Problems) {
-        let name = catalog.name.clone();
-        for pulled in catalog.pulled_mut() {
-            let Some(source) = pulled.source.pulled() else {
-                continue;
-            };
-            let policy = keys.policy(&self.rule, source);
+        let name = &catalog.name;
+        for pulled in catalog.source.pulled_sources_mut() {
+            let policy = keys.policy(&self.rule, &pulled.source);
             let policy = policy.map_err(|problem| format!("for the catalog {name}: {problem}"));
             if let Some((policy, lookaside)) = problems.ok(&self.place, policy).flatten() {
-                (pulled.policy, pulled.lookaside) = (Some(policy), lookaside);
+                pulled.policy = Some(policy);
+                pulled.lookaside = lookaside;
             }
         }
     }

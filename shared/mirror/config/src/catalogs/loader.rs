@@ -148,11 +148,14 @@ impl ConfigLoader {
 
 fn refuse_paths(catalogs: &[PlacedCatalog], problems: &Problems) {
     for PlacedCatalog { place, catalog, .. } in catalogs {
-        let sources = catalog.source.pulled_sources();
-        for source in sources.filter(|source| source.local_path().is_some()) {
-            let problem =
-                format!("the source {source} is a path, not an image in a registry or an archive");
-            problems.add(place, problem);
+        for pulled in catalog.source.pulled_sources() {
+            let source = &pulled.source;
+            if source.local_path().is_some() {
+                let problem = format!(
+                    "the source {source} is a path, not an image in a registry or an archive"
+                );
+                problems.add(place, problem);
+            }
         }
     }
 }

@@ -9,7 +9,7 @@ use model::{
 };
 use render::Rendering;
 use serde::Serialize;
-use source::{Digest, Source};
+use source::Digest;
 use store::{ReadError, Store, read_stored};
 use work::{Budget, run};
 
@@ -18,8 +18,8 @@ use super::inputs::{InputCatalog, render_composition};
 use super::once::Poll;
 use super::pull::{PublishedShards, pull};
 use crate::{
-    Catalog, ComposedSource, InputPlace, Mirror, PollError, PollOptions, PublishError, Transaction,
-    status::read_status, transaction::Pointer,
+    Catalog, ComposedInput, ComposedSource, InputPlace, InputRole, Mirror, PollError, PollOptions,
+    PublishError, PulledSource, Transaction, status::read_status, transaction::Pointer,
 };
 
 /// Version of the meaning of a composition. It grows when the same composition would give another
@@ -39,18 +39,29 @@ pub(crate) struct ResolvedInputs<'c> {
     inputs: Vec<ResolvedInput<'c>>,
 }
 
+/// One input or addition, and its state.
+#[derive(Debug)]
+pub(crate) struct ResolvedInput<'c> {
+    input: &'c ComposedInput,
+    state: InputState<'c>,
+}
+
 /// State of one input or addition.
 #[derive(Debug)]
-enum ResolvedInput<'c> {
+enum InputState<'c> {
     /// State of a catalog in the store.
     Published(SourceInput),
     /// Source that is pulled for the composition alone, at one digest.
-    Pulled {
-        /// Text by which errors name it, such as `add dir:team`.
-        place: String,
-        catalog: &'c Catalog,
-        digest: Digest,
-    },
+    Pulled(PulledInput<'c>),
+}
+
+/// Source of an input or addition, at one digest.
+#[derive(Debug)]
+pub(crate) struct PulledInput<'c> {
+    pub(crate) pulled: &'c PulledSource,
+    pub(crate) digest: Digest,
+    /// Text by which errors name it, such as `add dir:team`.
+    pub(crate) place: String,
 }
 
 /// Everything that decides the revision. Its JSON is hashed.
@@ -58,8 +69,8 @@ enum ResolvedInput<'c> {
 struct RevisionText<'a> {
     version: u32,
     composition: &'a compose::Composition,
-    inputs: &'a [String],
-    additions: &'a [String],
+    inputs: Vec<String>,
+    additions: Vec<String>,
 }
 
 impl<'c> ResolvedInputs<'c> {
@@ -76,36 +87,34 @@ impl<'c> ResolvedInputs<'c> {
         base: Option<&Current>,
     ) -> Result<Self, PollError> {
         let mut inputs = Vec::new();
-        let count = composed.composition.inputs.len();
-        for ((at, place), name) in composed
-            .inputs
-            .iter()
-            .enumerate()
-            .zip(composed.composition.names())
-        {
-            inputs.push(match place {
+        for input in &composed.inputs {
+            let state = match &input.place {
                 InputPlace::Published { name, pin } => {
-                    ResolvedInput::Published(published_input(mirror, name, *pin, base).await?)
+                    InputState::Published(published_input(mirror, name, *pin, base).await?)
                 }
                 InputPlace::Pulled(pulled) => {
-                    let place = format!("{} {name}", if at < count { "input" } else { "add" });
-                    let digest = mirror.resolve(catalog, pulled_source(pulled)).await;
-                    ResolvedInput::Pulled {
+                    let place = format!("{} {}", input.role, input.name);
+                    let digest = mirror.resolve(catalog, &pulled.source).await;
+                    InputState::Pulled(PulledInput {
+                        pulled,
                         digest: digest.map_err(|error| error.at(&place))?,
                         place,
-                        catalog: pulled,
-                    }
+                    })
                 }
-            });
+            };
+            inputs.push(ResolvedInput { input, state });
         }
-        let revisions: Vec<String> = inputs.iter().map(ResolvedInput::revision).collect();
-        let composition = &composed.composition;
-        let (of_inputs, of_additions) = revisions.split_at(composition.inputs.len());
+        let revisions = |role| {
+            let of_role = inputs
+                .iter()
+                .filter(|resolved: &&ResolvedInput<'_>| resolved.input.role == role);
+            of_role.map(ResolvedInput::revision).collect()
+        };
         let text = serde_json::to_vec(&RevisionText {
             version: COMPOSE_VERSION,
-            composition,
-            inputs: of_inputs,
-            additions: of_additions,
+            composition: &composed.composition,
+            inputs: revisions(InputRole::Input),
+            additions: revisions(InputRole::Addition),
         });
         let revision = Digest::of(&text.expect("a composition has only names and texts"));
         Ok(Self { revision, inputs })
@@ -113,34 +122,32 @@ impl<'c> ResolvedInputs<'c> {
 
     /// Returns the published states, for `current.json`.
     pub(crate) fn published(&self) -> Vec<SourceInput> {
-        let published = self.inputs.iter().filter_map(|input| match input {
-            ResolvedInput::Published(input) => Some(input.clone()),
-            ResolvedInput::Pulled { .. } => None,
-        });
+        let published = self
+            .inputs
+            .iter()
+            .filter_map(|resolved| match &resolved.state {
+                InputState::Published(input) => Some(input.clone()),
+                InputState::Pulled(_) => None,
+            });
         published.collect()
     }
 
-    /// Returns the text by which errors name each input that has to be pulled, its catalog, and its
-    /// digest.
-    pub(crate) fn pulled(&self) -> impl Iterator<Item = (&str, &'c Catalog, &Digest)> {
-        self.inputs.iter().filter_map(|input| match input {
-            ResolvedInput::Published(_) => None,
-            ResolvedInput::Pulled {
-                place,
-                catalog,
-                digest,
-            } => Some((&**place, *catalog, digest)),
-        })
+    /// Returns the inputs and additions that have to be pulled.
+    pub(crate) fn pulled(&self) -> impl Iterator<Item = &PulledInput<'c>> {
+        self.inputs
+            .iter()
+            .filter_map(|resolved| match &resolved.state {
+                InputState::Published(_) => None,
+                InputState::Pulled(pulled) => Some(pulled),
+            })
     }
 }
 
 impl ResolvedInput<'_> {
     fn revision(&self) -> String {
-        match self {
-            Self::Published(input) => input.content_hash.to_string(),
-            Self::Pulled {
-                catalog, digest, ..
-            } => match &catalog.policy {
+        match &self.state {
+            InputState::Published(input) => input.content_hash.to_string(),
+            InputState::Pulled(PulledInput { pulled, digest, .. }) => match &pulled.policy {
                 // Under another policy the same image is another revision, so that its signatures
                 // are verified again.
                 Some(policy) => format!("{digest} {}", policy.hash()),
@@ -156,8 +163,8 @@ pub(crate) async fn refused_input(
     store: &dyn Store,
     composed: &ComposedSource,
 ) -> Option<PollError> {
-    for place in &composed.inputs {
-        if let InputPlace::Published { name, pin: None } = place
+    for input in &composed.inputs {
+        if let InputPlace::Published { name, pin: None } = &input.place
             && let Some(status) = read_status(store, name).await
             && status.outcome == Outcome::Refused
         {
@@ -173,13 +180,6 @@ pub(crate) async fn refused_input(
 fn waiting(input: &CatalogName, reason: impl Into<String>) -> PollError {
     let (input, reason) = (input.to_string(), reason.into());
     PollError::Waiting { input, reason }
-}
-
-fn pulled_source(pulled: &Catalog) -> &Source {
-    pulled
-        .source
-        .pulled()
-        .expect("what a composition pulls is a source")
 }
 
 /// Returns the state of a published catalog at which the composition is now.
@@ -274,7 +274,7 @@ impl Mirror {
                 compose_inputs(&mut poll, composed, None, None, &budget).await?;
             return Ok((Some(content.rendering), explanation));
         }
-        let (_, mut catalogs) = read_inputs(&mut poll, composed, None, &budget).await?;
+        let (_, mut catalogs) = read_inputs(&mut poll, None, &budget).await?;
         let (composition, own) = (composed.composition.clone(), budget.clone());
         let explained = run(budget, move || {
             let mut explanation = Explanation::with_decisions();
@@ -304,7 +304,7 @@ pub(crate) async fn compose_inputs(
     previous: Option<&Snapshot>,
     budget: &Budget,
 ) -> Result<(NewContent, Explanation), PollError> {
-    let (inputs, mut catalogs) = read_inputs(poll, composed, transaction, budget).await?;
+    let (inputs, mut catalogs) = read_inputs(poll, transaction, budget).await?;
     let known = inputs.iter().map(|snapshot| &**snapshot).chain(previous);
     let stored = PublishedShards::new(poll.mirror.store.clone(), known, previous);
     let renderer = poll.renderer(stored, budget);
@@ -317,7 +317,6 @@ pub(crate) async fn compose_inputs(
 /// Returns the snapshots of the published inputs, and all inputs and additions.
 async fn read_inputs(
     poll: &mut Poll<'_>,
-    composed: &ComposedSource,
     transaction: Option<&Transaction>,
     budget: &Budget,
 ) -> Result<(Vec<Arc<Snapshot>>, Vec<InputCatalog>), PollError> {
@@ -326,10 +325,10 @@ async fn read_inputs(
         .clone()
         .expect("the inputs were found for the revision");
     let (mut snapshots, mut catalogs) = (Vec::new(), Vec::new());
-    for (name, input) in composed.composition.names().zip(&inputs.inputs) {
-        let name = name.to_owned();
-        catalogs.push(match input {
-            ResolvedInput::Published(input) => {
+    for resolved in &inputs.inputs {
+        let name = resolved.input.name.clone();
+        catalogs.push(match &resolved.state {
+            InputState::Published(input) => {
                 let snapshot = published(&*poll.mirror.store, input, transaction).await?;
                 snapshots.push(snapshot.clone());
                 let shards = Box::new(PublishedShards::new(poll.mirror.store.clone(), [], None));
@@ -339,16 +338,13 @@ async fn read_inputs(
                     snapshot,
                 }
             }
-            ResolvedInput::Pulled {
-                place,
-                catalog,
-                digest,
-            } => {
+            InputState::Pulled(input) => {
                 let stored = PublishedShards::new(poll.mirror.store.clone(), [], None);
-                let (source, empty) = (pulled_source(catalog), EmptyLayers::default());
                 let renderer = poll.renderer(stored, budget);
-                let pulled = pull(poll, source, digest, &empty, renderer, None).await;
-                let (rendering, _) = pulled.map_err(|error| error.at(place))?;
+                let empty = EmptyLayers::default();
+                let source = &input.pulled.source;
+                let pulled = pull(poll, source, &input.digest, &empty, renderer, None).await;
+                let (rendering, _) = pulled.map_err(|error| error.at(&input.place))?;
                 InputCatalog::Rendered { name, rendering }
             }
         });

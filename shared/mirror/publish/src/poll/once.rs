@@ -204,7 +204,7 @@ impl<'a> Poll<'a> {
     /// Returns the digest of the source, or the revision of the composition.
     async fn resolve(&mut self, transaction: &Transaction) -> Result<Digest, PollError> {
         let source = match &self.catalog.source {
-            CatalogSource::Pulled(source) => source,
+            CatalogSource::Pulled(pulled) => &pulled.source,
             CatalogSource::Composed(composed) => {
                 let found =
                     ResolvedInputs::find(self.mirror, self.catalog, composed, transaction.base())

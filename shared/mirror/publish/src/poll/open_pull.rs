@@ -76,7 +76,11 @@ impl Mirror {
     /// excepted.
     pub(crate) fn pull_inputs(&self, catalog: &Catalog, digest: &Digest) -> PullInputs {
         let images = self.images(catalog).settings;
-        let policy = catalog.policy.as_ref().map(trust::policy::Policy::hash);
+        let policy = catalog
+            .source
+            .pulled()
+            .and_then(|pulled| pulled.policy.as_ref())
+            .map(trust::policy::Policy::hash);
         // All fields of the limits, also of those that are added later. The text is only compared
         // within one version.
         let settings = format!(

@@ -118,7 +118,7 @@ mod tests {
             inputs: inputs.iter().map(input).collect(),
             ..Composition::default()
         };
-        let composed = ComposedSource::new(&name, composition, Path::new("")).unwrap();
+        let composed = ComposedSource::new(composition, Path::new("")).unwrap();
         Catalog::new(name, CatalogSource::Composed(Box::new(composed)))
     }
 

@@ -18,7 +18,7 @@ use work::{Budget, run};
 use super::composing::{compose_inputs, log_notices};
 use super::facts::NewContent;
 use super::once::Poll;
-use crate::{Catalog, CatalogSource, PollError, PollProgress, Transaction};
+use crate::{CatalogSource, PollError, PollProgress, Transaction};
 
 /// Maximum number of Metas of a published state whose chunks count as known. The entries of its
 /// index are held beside the new ones: 15 MB at most. The largest real catalogs have 20,000 Metas.
@@ -60,7 +60,7 @@ pub(crate) async fn read_content(
     budget: &Budget,
 ) -> Result<NewContent, PollError> {
     let source = match &poll.catalog.source {
-        CatalogSource::Pulled(source) => source,
+        CatalogSource::Pulled(pulled) => &pulled.source,
         CatalogSource::Composed(composed) => {
             let (content, explanation) =
                 compose_inputs(poll, composed, Some(transaction), usable, budget).await?;
@@ -168,28 +168,32 @@ pub(crate) async fn copy_first(poll: &mut Poll<'_>, digest: &Digest) -> Result<(
         return Ok(());
     };
     // A composition reads its inputs one after the other, each to its end.
-    for (place, catalog, digest) in inputs.pulled() {
-        let copied = copy(poll, catalog, digest, &EmptyLayers::default()).await;
-        copied.map_err(|error| error.at(place))?;
+    for input in inputs.pulled() {
+        let source = &input.pulled.source;
+        let copied = copy(poll, source, &input.digest, &EmptyLayers::default()).await;
+        copied.map_err(|error| error.at(&input.place))?;
     }
     Ok(())
 }
 
 /// Copies the image of the catalog to disk.
 pub(crate) async fn copy_image(poll: &mut Poll<'_>, digest: &Digest) -> Result<(), PollError> {
-    let (catalog, empty) = (poll.catalog, poll.empty_layers.clone().unwrap_or_default());
-    copy(poll, catalog, digest, &empty).await
+    let Some(pulled) = poll.catalog.source.pulled() else {
+        return Ok(());
+    };
+    let empty = poll.empty_layers.clone().unwrap_or_default();
+    copy(poll, &pulled.source, digest, &empty).await
 }
 
 /// Copies the image of a catalog or of an input from its registry to disk, unless that was done
 /// already. Layers in `empty` are not fetched.
 async fn copy(
     poll: &mut Poll<'_>,
-    catalog: &Catalog,
+    source: &Source,
     digest: &Digest,
     empty: &EmptyLayers,
 ) -> Result<(), PollError> {
-    let Some(Source::Registry { reference, .. }) = catalog.source.pulled() else {
+    let Source::Registry { reference, .. } = source else {
         return Ok(());
     };
     if poll.copies.contains_key(digest) {
