@@ -8,7 +8,6 @@ use work::MemoryShare;
 use zstd::bulk::Compressor;
 
 use crate::fragment::{CompressedLines, Fragment, Lines, Scratch};
-use crate::frame::{JoinedFrame, Trial};
 use crate::{
     FileProblem, RenderError, RenderSettings, ShardPart, StoredShards, error::shown, usage::Usage,
 };
@@ -49,7 +48,6 @@ pub(crate) struct RenderedChunk {
 /// Memory that a worker uses for one chunk after the other.
 struct Reused {
     compressor: Compressor<'static>,
-    trial: Trial,
     lines: Vec<u8>,
 }
 
@@ -121,7 +119,6 @@ impl RenderContext {
         compressor.window_log(ZSTD_WINDOW_LOG_MAX)?;
         let mut reused = Reused {
             compressor,
-            trial: Trial::new()?,
             lines: Vec::new(),
         };
         let mut ended = Ok(());
@@ -215,14 +212,7 @@ impl RenderContext {
             None => {
                 let level = whole.map_or(PART_LEVEL, |_| self.settings.shard_level);
                 reused.compressor.set_compression_level(level)?;
-                let mut frame = reused.compressor.compress(&lines.bytes)?;
-                if whole.is_some() && !reused.trial.is_joinable(&frame) {
-                    frame.clear();
-                    let mut again =
-                        JoinedFrame::begin(&mut frame, lines.bytes.len() as u64, level)?;
-                    again.add_lines(&lines.bytes)?;
-                    again.end()?;
-                }
+                let frame = reused.compressor.compress(&lines.bytes)?;
                 CompressedLines::New(self.scratch.keep(&frame)?)
             }
         };

@@ -11,7 +11,7 @@ use std::io::{self, Read};
 use flate2::{Decompress, FlushDecompress, Status};
 use model::{Content, Sha256};
 
-use crate::write_all::{BLOCK_BYTES, Block};
+use crate::block::{BLOCK_BYTES, Block};
 use crate::{deflate::BORDER, gzip::HEADER, shard::Shard};
 
 /// Number of bytes that are read at once.

@@ -1,15 +1,16 @@
 #![doc = include_str!("../README.md")]
 
 mod assemble;
+mod block;
 mod context;
 mod deflate;
 mod error;
 mod fragment;
-mod frame;
 mod gzip;
 mod image;
 mod inflate;
 mod known;
+mod outputs;
 mod renderer;
 mod rendering;
 mod settings;
@@ -19,6 +20,7 @@ mod write_all;
 
 pub use fbc::DocumentPosition;
 
+pub use block::{HashingWriter, Sink, Sinks};
 pub use error::{FileProblem, RenderError};
 pub use image::ImageLayer;
 pub use inflate::PublishedGzip;
@@ -27,4 +29,4 @@ pub use renderer::Renderer;
 pub use rendering::{Rendering, index_lines};
 pub use settings::{RenderLimits, RenderSettings};
 pub use shard::{MetaPlace, NoStoredShards, Shard, StoredShards};
-pub use write_all::{AllFacts, HashingWriter, Sink, Sinks};
+pub use write_all::AllFacts;

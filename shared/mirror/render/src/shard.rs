@@ -6,7 +6,6 @@ use model::{Content, Hasher, IndexedMeta, ObjectDigest, Sha256, ShardRef, ZSTD_W
 
 use crate::context::{ChunkPlace, RenderContext};
 use crate::fragment::{CompressedLines, Fragment};
-use crate::frame::{JoinedFrame, Trial};
 use crate::known::{PartReader, hashed_chunks, published};
 use crate::{KnownChunks, PublishedGzip, RenderError};
 
@@ -141,17 +140,7 @@ fn join_bodies(
         }
         encoder.write_all(block)
     })?;
-    let mut frame = encoder.finish().map_err(RenderError::Scratch)?;
-    if !Trial::new()
-        .map_err(RenderError::Scratch)?
-        .is_joinable(&frame)
-    {
-        frame.clear();
-        let again = JoinedFrame::begin(&mut frame, size, context.settings.shard_level);
-        let mut again = again.map_err(RenderError::Scratch)?;
-        copy_all(fragments, context, &mut |block| again.add_lines(block))?;
-        again.end().map_err(RenderError::Scratch)?;
-    }
+    let frame = encoder.finish().map_err(RenderError::Scratch)?;
     let kept = context.scratch.keep(&frame).map_err(RenderError::Scratch)?;
     let body = CompressedLines::New(kept);
     let sha256 = hasher.finish();
@@ -229,8 +218,8 @@ pub trait StoredShards: Send + Sync {
         false
     }
 
-    /// Reads the stored bytes of a Shard: one zstd frame. Its blocks are published again without
-    /// being decompressed, so an implementation compares their hash with `stored`.
+    /// Reads the stored bytes of a Shard: one zstd frame. An implementation compares their hash
+    /// with `stored`.
     ///
     /// # Errors
     /// The error of the store, and bytes with another hash.

@@ -1,46 +1,18 @@
-use std::io::{self, Write};
+use std::io;
 use std::thread::{self, ScopedJoinHandle};
 use std::{collections::BTreeMap, mem, num::NonZero};
 
 use model::{Encoding, Hasher, Kind, ObjectDigest, Sha256};
 use xxhash_rust::xxh64::Xxh64;
 
+use crate::block::{BLOCK_BYTES, Block, Piece, Sinks, fill};
 use crate::gzip::{self, Lanes};
 use crate::inflate::{DeflatedBlock, PublishedGzip, PublishedSegments};
-use crate::{RenderError, Rendering, Shard, frame::JoinedFrame, shard::copy_lines};
+use crate::outputs::Outputs;
+use crate::{RenderError, Rendering, Shard, shard::copy_lines};
 
-/// Lines of one Shard: [`BLOCK_BYTES`] of them, or fewer at its end, because the gzip members
-/// depend on the borders.
-pub(crate) type Block = Vec<u8>;
-
-/// A block on its way to the compressors.
-pub(crate) struct Piece {
-    /// Tar header that goes before it in the layer.
-    pub(crate) frame: Vec<u8>,
-    pub(crate) block: Block,
-    /// The block as a segment, if a published object has it.
-    pub(crate) deflated: Option<Vec<u8>>,
-}
-
-/// Size of a block, in bytes: small enough that a dozen in flight do not matter, large enough that
-/// segments, which know nothing of those before them, take 1 % more than with the size of 1 MiB.
-pub(crate) const BLOCK_BYTES: usize = 512 << 10;
-
-/// Moves lines to a block until it is full. Returns true if it is.
-pub(crate) fn fill(block: &mut Block, lines: &mut &[u8]) -> bool {
-    let (now, later) = lines.split_at(lines.len().min(BLOCK_BYTES - block.len()));
-    block.extend_from_slice(now);
-    *lines = later;
-    block.len() == BLOCK_BYTES
-}
-
-/// Destination of the bytes of one object.
-pub type Sink = Box<dyn Write + Send>;
-
-/// Destinations of one pass over the catalog, by the kind of the object: an encoding of `all.json`,
-/// or [`Kind::Blob`] for the layer of the catalog's image, a tar archive in one gzip member. What
-/// has no sink is not made.
-pub type Sinks = BTreeMap<Kind, Sink>;
+/// Kind of `all.json`, whose digest is that of the content.
+const IDENTITY: Kind = Kind::All(Encoding::Identity);
 
 /// Hashes and sizes that one pass over the whole catalog found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,79 +27,53 @@ pub struct AllFacts {
     pub diff_id: Option<Sha256>,
 }
 
-/// Kinds of the objects that one pass can make.
-const MADE: [Kind; 4] = [
-    Kind::All(Encoding::Zstd),
-    Kind::All(Encoding::Gzip),
-    Kind::All(Encoding::Identity),
-    Kind::Blob,
-];
-
 impl Rendering {
     /// Reads all Shards once, in order, and writes the whole catalog in each encoding that has a
-    /// sink. Other threads deflate.
+    /// sink. Other threads compress and write.
     ///
     /// # Errors
     /// [`RenderError::Damaged`] and [`RenderError::Unreadable`] for stored Shards that cannot be
     /// used, [`RenderError::Sink`], [`RenderError::Scratch`].
-    pub fn write_all(&self, mut sinks: Sinks) -> Result<AllFacts, RenderError> {
+    pub fn write_all(&self, sinks: Sinks) -> Result<AllFacts, RenderError> {
         let size = self.shards.iter().map(|shard| shard.lines.size).sum();
         let settings = &self.context.settings;
-        let [zstd, gzip, identity, layer] = MADE.map(|kind| sinks.remove(&kind));
-        let zstd = zstd.map(|sink| JoinedFrame::begin(sink, size, settings.shard_level));
-        let zstd = zstd.transpose().map_err(failed(ZSTD))?;
-        let is_framed = layer.is_some();
+        let has_identity = sinks.contains_key(&IDENTITY);
+        let outputs = Outputs::begin(sinks, size, settings)?;
         thread::scope(|scope| {
-            let deflating = (gzip.is_some() || is_framed).then(|| {
-                let threads = thread::available_parallelism().map_or(1, NonZero::get);
-                let (lanes, segments) = gzip::lanes(scope, threads, settings.gzip_level);
-                (
-                    lanes,
-                    scope.spawn(move || gzip::write(&segments, gzip, layer)),
-                )
-            });
-            let (lanes, gzip) = deflating.unzip();
+            let threads = thread::available_parallelism().map_or(1, NonZero::get);
+            let level = outputs.has_segments().then_some(settings.gzip_level);
+            let (lanes, segments) = gzip::lanes(scope, threads, level);
             let mut blocks = BlockWriter {
-                layer: is_framed.then(oci::Layer::default),
+                hasher: Hasher::new(),
+                layer: outputs.has_layer().then(oci::Layer::default),
+                frame: Vec::new(),
                 block: Vec::with_capacity(BLOCK_BYTES),
-                zstd,
-                identity,
+                deflated: None,
+                has_segments: outputs.has_segments(),
                 lanes,
-                ..BlockWriter::default()
+                has_stopped: false,
             };
+            let writer = scope.spawn(move || outputs.write(&segments));
             let fed = self.feed(&mut blocks);
-            if let Some(error) = blocks.failed {
-                return Err(error);
-            }
-            let fed = match fed {
-                // The threads then ended too soon: their errors are a consequence.
-                Err(error) if !matches!(error, RenderError::Scratch(_)) => return Err(error),
-                fed => fed,
-            };
-            blocks.lanes = None;
-            // A thread that failed made the reading stop: its error is the cause.
-            let gzip = gzip.map(finish).transpose()?.unwrap_or_default();
-            fed?;
             let content_hash = blocks.hasher.finish();
-            let zstd = blocks
-                .zstd
-                .map(JoinedFrame::end)
-                .transpose()
-                .map_err(failed(ZSTD))?;
-            let identity = blocks.identity.map(|mut sink| sink.flush());
-            let identity = identity.transpose().map_err(failed(IDENTITY))?;
-            let identity = identity.map(|()| ObjectDigest {
-                size,
-                sha256: content_hash,
-            });
-            let made = MADE.into_iter().zip([zstd, gzip.all, identity, gzip.layer]);
+            // The writer ends with the last piece.
+            drop(blocks.lanes);
+            let mut written = match (fed, join(writer)) {
+                (Ok(()), written) => written?,
+                // A writer that failed stops the reading.
+                (Err(_), Err(cause)) if blocks.has_stopped => return Err(cause),
+                // A reading that failed leaves the writer with too few lines.
+                (Err(cause), _) => return Err(cause),
+            };
+            if has_identity {
+                let sha256 = content_hash;
+                written.made.insert(IDENTITY, ObjectDigest { size, sha256 });
+            }
             Ok(AllFacts {
                 content_hash,
                 size,
-                made: made
-                    .filter_map(|(kind, digest)| Some((kind, digest?)))
-                    .collect(),
-                diff_id: gzip.diff_id,
+                made: written.made,
+                diff_id: written.diff_id,
             })
         })
     }
@@ -137,9 +83,7 @@ impl Rendering {
         for shard in &self.shards {
             self.context.check_budget()?;
             let compressed = shard.body.read(&self.context)?;
-            blocks
-                .begin(shard, &compressed)
-                .map_err(RenderError::Scratch)?;
+            blocks.begin(shard);
             if let Some(published) = &mut published
                 && in_published(published.rest.sha256, published.find(shard))?
             {
@@ -185,7 +129,7 @@ impl Rendering {
         &self,
         blocks: &BlockWriter,
     ) -> Result<Option<PublishedSegments>, RenderError> {
-        let is_useful = blocks.lanes.is_some() && self.shards.iter().any(Shard::is_stored);
+        let is_useful = blocks.has_segments && self.shards.iter().any(Shard::is_stored);
         let published = is_useful.then(|| self.context.stored.gzip()).flatten();
         let begin = |published: PublishedGzip| {
             in_published(published.sha256, PublishedSegments::begin(published))
@@ -229,15 +173,7 @@ fn in_published<T>(sha256: Sha256, read: io::Result<T>) -> Result<T, RenderError
     })
 }
 
-const ZSTD: &str = "all.json.zst";
-const IDENTITY: &str = "all.json";
-
-/// Names the object in the error of writing it.
-pub(crate) fn failed(part: &'static str) -> impl FnOnce(io::Error) -> RenderError {
-    move |source| RenderError::Sink { part, source }
-}
-
-fn finish<T>(writer: ScopedJoinHandle<'_, T>) -> T {
+fn join<T>(writer: ScopedJoinHandle<'_, T>) -> T {
     writer
         .join()
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -247,8 +183,7 @@ fn finish<T>(writer: ScopedJoinHandle<'_, T>) -> T {
 /// not at fault.
 const STOPPED: io::ErrorKind = io::ErrorKind::BrokenPipe;
 
-/// Collects lines into blocks, and writes each to all destinations.
-#[derive(Default)]
+/// Collects lines into blocks, and sends each to the lanes.
 struct BlockWriter {
     hasher: Hasher,
     /// The tar archive around the lines, if the layer has a sink.
@@ -256,27 +191,19 @@ struct BlockWriter {
     frame: Vec<u8>,
     block: Block,
     deflated: Option<Vec<u8>>,
-    zstd: Option<JoinedFrame>,
-    /// True if `zstd` has the lines of the Shard already.
-    is_joined: bool,
-    identity: Option<Sink>,
-    lanes: Option<Lanes>,
-    /// Cause of the error that a method returned, if that is the sink of `zstd` or `identity`.
-    failed: Option<RenderError>,
+    /// True if blocks are deflated.
+    has_segments: bool,
+    lanes: Lanes,
+    /// True if a piece could not be sent, because the writer has stopped.
+    has_stopped: bool,
 }
 
 impl BlockWriter {
-    fn begin(&mut self, shard: &Shard, compressed: &[u8]) -> io::Result<()> {
+    fn begin(&mut self, shard: &Shard) {
         if let Some(layer) = &mut self.layer {
             self.frame
                 .extend(layer.before(&shard.name, shard.lines.size));
         }
-        let added = self
-            .zstd
-            .as_mut()
-            .map_or(Ok(false), |zstd| zstd.add_frame(compressed));
-        self.is_joined = self.written(ZSTD, added)?;
-        Ok(())
     }
 
     fn add(&mut self, mut lines: &[u8]) -> io::Result<()> {
@@ -308,86 +235,15 @@ impl BlockWriter {
         if self.block.is_empty() && self.frame.is_empty() {
             return Ok(());
         }
-        let block = mem::replace(&mut self.block, Vec::with_capacity(BLOCK_BYTES));
-        let added = match &mut self.zstd {
-            Some(zstd) if self.is_joined => {
-                zstd.count(&block);
-                Ok(())
-            }
-            // The end of the layer has no lines.
-            Some(zstd) if !block.is_empty() => zstd.add_lines(&block),
-            _ => Ok(()),
-        };
-        self.written(ZSTD, added)?;
-        let identity = self
-            .identity
-            .as_mut()
-            .map_or(Ok(()), |sink| sink.write_all(&block));
-        self.written(IDENTITY, identity)?;
         let piece = Piece {
             frame: mem::take(&mut self.frame),
-            block,
+            block: mem::replace(&mut self.block, Vec::with_capacity(BLOCK_BYTES)),
             deflated: self.deflated.take(),
         };
-        if self.lanes.as_mut().is_none_or(|lanes| lanes.send(piece)) {
+        if self.lanes.send(piece) {
             return Ok(());
         }
-        Err(stopped())
-    }
-
-    /// Keeps the error of a sink as the cause.
-    fn written<T>(&mut self, part: &'static str, written: io::Result<T>) -> io::Result<T> {
-        written.map_err(|error| {
-            self.failed = Some(failed(part)(error));
-            stopped()
-        })
-    }
-}
-
-fn stopped() -> io::Error {
-    io::Error::new(STOPPED, "a writer has stopped")
-}
-
-/// Counts and hashes bytes on their way to a sink.
-pub struct HashingWriter<W> {
-    sink: W,
-    hasher: Hasher,
-    size: u64,
-}
-
-impl<W: Write> HashingWriter<W> {
-    /// Creates a writer to `sink`.
-    pub fn new(sink: W) -> Self {
-        Self {
-            sink,
-            hasher: Hasher::new(),
-            size: 0,
-        }
-    }
-
-    /// Flushes the sink. Returns the number and the hash of the bytes that it was given.
-    ///
-    /// # Errors
-    /// The error of the sink.
-    pub fn finish(mut self) -> io::Result<ObjectDigest> {
-        self.sink.flush()?;
-        Ok(ObjectDigest {
-            size: self.size,
-            sha256: self.hasher.finish(),
-        })
-    }
-}
-
-impl<W: Write> Write for HashingWriter<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // A sink may take fewer bytes than it is given: only those were written.
-        let written = self.sink.write(bytes)?;
-        self.hasher.update(&bytes[..written]);
-        self.size += written as u64;
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.sink.flush()
+        self.has_stopped = true;
+        Err(io::Error::new(STOPPED, "a writer has stopped"))
     }
 }

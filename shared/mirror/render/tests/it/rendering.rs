@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use model::{Content, Encoding, Index, Kind, ObjectDigest, Sha256, StoredDocument};
+use model::{Content, Index, Kind, ObjectDigest, Sha256, StoredDocument};
 use render::{NoStoredShards, RenderError, RenderSettings, Renderer, Sink, Sinks};
 
 use crate::kit::{
@@ -79,43 +79,6 @@ fn shard_is_one_frame_with_its_lines_hash_and_index() {
     );
 }
 
-#[test]
-fn all_json_zst_has_the_blocks_of_each_shard() {
-    // A compressor begins with the offset 1 for a run of one character before the first match,
-    // which no frame that is joined may.
-    let line = |at: u32| {
-        format!(
-            "{{\"a\":\"{}\",\"package\":\"p\",\"schema\":\"x{at}\"}}\n",
-            "-".repeat(50)
-        )
-    };
-    let package: String = (0..1_000).map(line).collect();
-    // As a chunk, and as parts.
-    for chunk_bytes in [1 << 20, 1 << 10] {
-        let files = [("0.json", LINES), ("p.json", package.as_str())];
-        let settings = RenderSettings {
-            chunk_bytes,
-            ..settings()
-        };
-        let rendering = try_render(&files, Arc::new(NoStoredShards), settings).unwrap();
-        let shard = rendering
-            .shards()
-            .iter()
-            .find(|shard| shard.name == "p")
-            .unwrap();
-        let frame = rendering.compressed(shard).unwrap();
-        let lines = zstd::bulk::decompress(&frame, shard.lines.size as usize).unwrap();
-        assert_eq!(Content::of(&lines), shard.lines);
-        let (made, _) = written(&rendering, [Kind::All(Encoding::Zstd)]).unwrap();
-        // Without the header of the frame, the mark of its last block, and its checksum.
-        let blocks = &frame[16..frame.len() - 10];
-        assert!(
-            made[0].windows(blocks.len()).any(|bytes| bytes == blocks),
-            "{chunk_bytes}"
-        );
-    }
-}
-
 /// Paths in the layer of [`CATALOG`].
 const PATHS: &str = "configs/ configs/%/ configs/%/catalog.json configs/a/ configs/a/catalog.json configs/b/ configs/b/catalog.json";
 
@@ -163,7 +126,7 @@ fn write_all_makes_the_same_lines_of_each_kind_with_any_workers_and_files() {
         }
         let [zstd, gzip, lines, layer] = &made;
         assert_eq!(facts.content_hash, Sha256::of(lines));
-        assert!(zstd::bulk::decompress(zstd, lines.len()).unwrap() == *lines);
+        assert!(model::decode_zstd(zstd, lines.len() as u64).unwrap() == *lines);
         assert!(gunzip(gzip) == *lines);
         let (paths, in_layer, diff_id) = read_layer(layer);
         assert!(in_layer == *lines && facts.diff_id == Some(diff_id));
