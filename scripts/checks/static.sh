@@ -1,6 +1,6 @@
-# Trees of `export --static` behind each front of infra/static, with the settings that it offers: clients get what `serve` answers, and
-# no reader meets a broken state while new ones are published. A short run leaves out Caddy, MinIO, the page in a browser, and the code
-# of catalogd and operator-controller. The part sync has nginx over the folder of a store.
+# Trees of `export --static` behind each front of infra/static, with the settings that it offers: clients and caches get what `serve`
+# answers, and no reader meets a broken state while new ones are published. A short run leaves out MinIO, the page in a browser, the code
+# of catalogd and operator-controller, and of Caddy all but its fields. The part sync has nginx over the folder of a store.
 # shellcheck shell=bash
 
 # A front is a URL with a tree: FRONT, and IMAGE for clients of registries where it knows media types, else empty.
@@ -53,6 +53,46 @@ check_front() {
   is "$NAME: the same content" "$(content_hash "$WORK/copy-$NAME" up)" "$hash"
   [[ -z $IMAGE ]] || check_image "$hash"
   $SHORT || check_long
+}
+
+# names: each name of the tree, as clients ask for it. A bucket has no page at its root.
+names() {
+  (cd "$TREE" && find . -type f ! -name '*.gz' ! -path './.tmp/*' ! -name static.json) | sed 's|^\./||; s/\.\(index\|manifest\)$//; s/^index\.html$//' |
+    if [[ $NAME == bucket* ]]; then grep .; else cat; fi | sort -u
+}
+
+# fields_of URL FIELD... <NAMES: these fields of each name, as a page of another origin gets them.
+fields_of() {
+  sed "s|.*|url = \"$1/&\"\noutput = \"/dev/null\"|" >"$WORK/asked"
+  curl -sS -H 'Origin: https://docs.lab' --config "$WORK/asked" -w "%{url_effective} %{http_code}$(printf ' %%header{%s}' "${@:2}")\n" | sed "s|^$1||"
+}
+
+# same_fields [FIELD...]: the front sends with each name what `serve` sends.
+same_fields() {
+  same_lines "$NAME: $* of $(names | wc -l) names" "$(names | fields_of "$FRONT" "$@")" "$(names | fields_of "$URL" "$@")"
+}
+
+# check_fields NAME URL: what a cache and a page of another origin read, also of what is missing and of what a browser asks first.
+check_fields() {
+  local fields=(cache-control access-control-allow-origin access-control-expose-headers) missing
+  NAME=$1 FRONT=$2
+  same_fields "${fields[@]}"
+  missing=$(printf '%s\n' nothing static.json .tmp/lock catalogs/none/status.json catalogs/up/packages/none all/sha256/none.json.zst page/none.js v2/up/manifests/none)
+  same_lines "$NAME: ${fields[*]} of what is missing" "$(fields_of "$FRONT" "${fields[@]}" <<<"$missing")" "$(fields_of "$URL" "${fields[@]}" <<<"$missing")"
+  same_lines "$NAME: a page may send a condition" "$(preflight "$FRONT")" "$(preflight "$URL")"
+}
+
+# preflight URL: what a browser is told before it sends a condition or a login.
+preflight() {
+  curl -sS -o /dev/null -D - -X OPTIONS -H 'Origin: https://docs.lab' -H 'Access-Control-Request-Method: GET' -H 'Access-Control-Request-Headers: if-none-match' \
+    "$1/catalogs/up/content-hash" | tr -d '\r' | tr '[:upper:]' '[:lower:]' | grep -E '^(http|allow|access-control-(allow|max))' | cut -d' ' -f1-4
+}
+
+# check_closed NAME URL: a front with a password that names an origin.
+check_closed() {
+  is "$1, closed: a request without a login" "$(status "$2/catalogs.json")" 401
+  is "$1, closed: a page of the origin may send one" "$(preflight "$2" | grep -E '^http|origin' | cut -d' ' -f2 | paste -sd' ')" "204 https://docs.lab"
+  is "$1, closed: and reads" "$(curl -sS -o /dev/null -u reader:word -w '%{http_code} %header{access-control-allow-origin}' "$2/catalogs.json")" "200 https://docs.lab"
 }
 
 # unchanged PATH: the status of a request with the condition that the front's own answer allows.
@@ -110,14 +150,17 @@ start_python() {
   wait_for 10 curl -sf "$PYTHON/catalogs.json"
 }
 
+# start_caddy [LINE...]: with further lines of the site.
 start_caddy() {
-  local port home=$WORK/caddy
+  local port home
   port=$(free_port)
+  home=$WORK/caddy-$port
   mkdir -p "$home"
-  printf '{\n admin off\n auto_https off\n}\nhttp://127.0.0.1:%s {\n root * %s\n import %s\n}\n' "$port" "$TREE" "$ROOT/infra/static/Caddyfile" >"$home/Caddyfile"
+  printf '{\n admin off\n auto_https off\n}\nhttp://127.0.0.1:%s {\n root * %s\n import %s\n%s\n}\n' "$port" "$TREE" "$ROOT/infra/static/Caddyfile" \
+    "$(printf ' %s\n' "$@")" >"$home/Caddyfile"
   start "$home/log" env HOME="$home" caddy run --config "$home/Caddyfile" --adapter caddyfile
   CADDY=http://127.0.0.1:$port
-  wait_for 20 curl -sf "$CADDY/catalogs.json"
+  wait_for 20 curl -s "$CADDY/catalogs.json"
 }
 
 # Readers of all fronts while states are published.
@@ -141,17 +184,36 @@ watched_trees() {
   done <"$WORK/read"
 }
 
+# The commands of the page send R2 the rules for the own host, and allow pages of other origins.
+sent_rules() {
+  mkdir -p "$WORK/r2"
+  printf '#!/bin/sh\nwhile [ $# -gt 1 ]; do [ "$1" != -d ] || printf "%%s\\n" "$2" >>%q; shift; done\n' "$WORK/r2/rules" >"$WORK/r2/curl"
+  printf '#!/bin/sh\necho "$*" >>%q\n' "$WORK/r2/said" | tee "$WORK/r2/aws" >"$WORK/r2/catalog-mirror"
+  chmod +x "$WORK/r2/"*
+  awk '/^```sh$/ {block = ""; inside = 1; next} /^```$/ {if (block ~ /r2.json/) print block; inside = 0} inside {block = block $0 "\n"}' \
+    "$ROOT/infra/static/README.md" | sed 's/mirror\.example\.com/own.lab/' >"$WORK/r2/commands.sh"
+  succeeds "the page's commands for R2 run" env -C "$ROOT" PATH="$WORK/r2:$PATH" CLOUDFLARE_TOKEN=a ZONE=b bash -euo pipefail "$WORK/r2/commands.sh"
+  is "they send rules for the own host" "$(jq -r '.rules[].expression' "$WORK/r2/rules" | grep -o '"[^"]*"' | head -2 | sort -u) $(jq -r .phase "$WORK/r2/rules" | wc -l)" '"own.lab" 2'
+  matches "and its CORS rules" "$(<"$WORK/r2/said")" 'put-bucket-cors .*infra/static/cors.json'
+}
+
 # R2's rules and the workflow of Pages cannot run here; the commands of the workflow can.
 checked_files() {
   local template=$ROOT/infra/static/cloudfront.yaml cdn
   succeeds "cfn-lint accepts the template" cfn-lint --template "$template"
   "$VENV/bin/python" "$LIB/template.py" resolve "$template" >"$WORK/stack.json"
+  is "the stack allows pages of other origins, with the policy of serve" \
+    "$(jq -r '.PageHeaders.Properties.ResponseHeadersPolicyConfig | .CorsConfig.AccessControlAllowOrigins.Items[], .SecurityHeadersConfig.ContentSecurityPolicy.ContentSecurityPolicy' "$WORK/stack.json")" \
+    "*"$'\n'"$(field "$URL/" content-security-policy)"
+  "$VENV/bin/python" "$LIB/template.py" resolve "$template" WebAclArn=a >"$WORK/closed.json"
+  is "unless a web ACL closes it" "$(jq -c '[.PageHeaders.Properties.ResponseHeadersPolicyConfig.CorsConfig, .Bucket.Properties.CorsConfiguration]' "$WORK/closed.json")" '[null,null]'
   is "the bucket of the stack is private" "$(jq -c '.Bucket.Properties.PublicAccessBlockConfiguration | [length, all(.[]; .)]' "$WORK/stack.json")" '[4,true]'
   jq .BucketPolicy.Properties.PolicyDocument "$WORK/stack.json" >"$WORK/policy.json"
   cdn=principal=cloudfront.amazonaws.com
   is "its CDN may read it, and nothing else" "$(printf '%s\n' "s3:GetObject Bucket.Arn/v2/ $cdn AWS:SourceArn=arn:aws:cloudfront::123456789012:distribution/Distribution" \
     "s3:GetObject Bucket.Arn/v2/ $cdn AWS:SourceArn=arn:aws:cloudfront::123456789012:distribution/other" \
     "s3:GetObject Bucket.Arn/v2/ principal=someone" | "$VENV/bin/python" "$LIB/policy.py" "$WORK/policy.json" | paste -sd' ')" "Allow None None"
+  sent_rules
   is "R2's rules are for the phases of the cache and of rewriting" "$(jq -r '.[].phase' "$ROOT/infra/static/r2.json" | sort | tr '\n' ' ')" \
     "http_request_cache_settings http_request_transform "
   sed -n "/- name: Tree/,/- uses/s/^          //p" "$ROOT/infra/static/pages.yml" >"$WORK/pages.sh"
@@ -162,7 +224,21 @@ checked_files() {
   is "which has the catalog" "$(jq -c '[.. | strings]' "$WORK/pages/public/catalogs.json")" '["catalog"]'
 }
 
+# Each with what its comments say of a mirror with a password.
+closed_fronts() {
+  local open=$CADDY hash
+  printf 'reader:%s\n' "$(openssl passwd -apr1 word)" >"$WORK/users"
+  sed 's|set $origin "\*"|set $origin https://docs.lab|' "$ROOT/infra/static/nginx.conf" >"$WORK/closed.conf"
+  start_nginx "$TREE" "" "auth_basic mirror; auth_basic_user_file $WORK/users; include $WORK/closed.conf;"
+  check_closed nginx "$NGINX"
+  hash=$(HOME=$WORK caddy hash-password --plaintext word)
+  start_caddy '@reads not method OPTIONS' 'basicauth @reads {' "reader $hash" '}' 'header Access-Control-Allow-Origin https://docs.lab'
+  check_closed Caddy "$CADDY"
+  CADDY=$open
+}
+
 need_crane
+need_caddy
 publish_state 0
 serve "$TREE_STORE"
 export_tree
@@ -175,7 +251,6 @@ start_bucket bucket "$MOTO_URL"
 FRONTS=("+$FOLDER" "$PYTHON" "+$NGINX")
 $SHORT || {
   need_olm_clients
-  need_caddy
   need_debian chromium=chromium
   need_node
   OLM_READS=$(olm-clients http "$URL/catalogs/up" "$WORK/olm-of-serve")
@@ -183,11 +258,17 @@ $SHORT || {
   matches "the code of OLM v1 reads all packages of serve" "$OLM_READS $CATALOGD_PULLS" '^30 .* 10 '
 }
 check_front nginx "$FOLDER" registry
+check_fields nginx "$FOLDER"
 check_front python "$PYTHON"
 check_front bucket "$NGINX" registry
+same_fields cache-control
+env -u AWS_CA_BUNDLE aws --region us-east-1 s3api put-bucket-cors --bucket tree --cors-configuration "file://$ROOT/infra/static/cors.json"
+matches "bucket: with cors.json pages may read" "$(fields_of "$NGINX" access-control-allow-origin access-control-expose-headers <<<catalogs.json)" ' 200 https://docs.lab ETag, '
+start_caddy
+is "Caddy: the page has the policy of serve" "$(field "$CADDY/" content-security-policy)" "$(field "$URL/" content-security-policy)"
+check_fields Caddy "$CADDY"
+closed_fronts
 $SHORT || {
-  start_caddy
-  is "Caddy: the page has the policy of serve" "$(field "$CADDY/" content-security-policy)" "$(field "$URL/" content-security-policy)"
   check_front Caddy "$CADDY" registry
   start_minio plain
   start_bucket bucket-of-minio "$MINIO_URL"

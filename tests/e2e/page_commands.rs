@@ -21,6 +21,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("cloudfront.net", "scripts/checks/template.sh"),
     ("wrangler ", "scripts/checks/edge.sh, without Cloudflare"),
     ("r2.cloudflarestorage.com", "scripts/checks/s3.sh"),
+    ("put-bucket-cors", "scripts/checks/static.sh"),
     (
         "systemctl",
         "scripts/checks/server.sh, which checks the units",
