@@ -25,7 +25,7 @@ prepare() {
   start_cluster --audit-policy-file "$WORK/audit.json" --audit-log-path "$AUDIT"
   for folder in "$CRDS" "${OPERATOR_CRDS[@]}"; do kubectl apply --server-side -f "$folder" >/dev/null; done
   wait_for 30 kubectl get certificates,servicemonitors,clustercatalogs -A
-  for folder in "$NAMESPACE" mirrors openshift-config restricted; do kubectl create namespace "$folder" >/dev/null; done
+  for folder in "$NAMESPACE" openshift-catalogd mirrors openshift-config restricted; do kubectl create namespace "$folder" >/dev/null; done
   kubectl label namespace restricted pod-security.kubernetes.io/enforce=restricted pod-security.kubernetes.io/warn=restricted >/dev/null
 }
 
@@ -106,7 +106,12 @@ objects() { kubectl create --dry-run=client -o json -f "$1" | jq -S -s 'sort_by(
 
 charts() {
   chart default '' '[]'
-  chart OpenShift --v=4 '[]' service-monitor openshift
+  chart OpenShift --v=4 '[]' service-monitor egress openshift
+  helm template -n openshift-catalogd --set 'components={service-monitor,egress,openshift}' --set 'arguments={--v=4}' mirror "$MANIFESTS/controller" >"$WORK/namespace.yaml"
+  succeeds "chart, OpenShift: the namespace of the release is the same" diff <(objects "$WORK/namespace.yaml") <(objects "$WORK/built.yaml")
+  is "chart: the namespace of the release takes the place of OLM's" "$(helm template -n other mirror "$MANIFESTS/controller" | grep -c olmv1-system)" 0
+  fails "chart: a value that it does not know is refused" "'replcas' not allowed" helm template --set replcas=5 mirror "$MANIFESTS/controller"
+  fails "chart: and one of another type" "got string, want integer" helm template --set replicas=abc mirror "$MANIFESTS/controller"
   # The own CA is in the Secret that the page makes.
   chart "S3, own CA, pull secret, arguments" $'--gc-interval=1h\n--v=4' '[
     {"target": {"kind": "ConfigMap", "name": "catalog-mirror-s3"}, "patch": "- {op: replace, path: /data/CATALOG_MIRROR_STORE, value: s3://other/catalogs}"},
@@ -161,13 +166,16 @@ install() {
   kubectl delete mutatingwebhookconfiguration catalogd-mutating-webhook-configuration >/dev/null
   page roles >/dev/null
   write_overlay "$WORK/installed" controller/base service-monitor pull-secret openshift
-  kubectl apply -k "$WORK/installed" >/dev/null
+  apply_installed
   secret catalog-pull-secret "$REGISTRY"
   secret pull-secret registry.invalid openshift-config
   kubectl create namespace openshift-monitoring >/dev/null
   kubectl create serviceaccount -n openshift-monitoring prometheus-k8s >/dev/null
   copy_image "oci:$LAYOUT:$LAST_TAG" "docker://$REGISTRY/ns/catalog:v1"
 }
+
+# apply_installed: in the namespace of upstream, which the page's commands name.
+apply_installed() { kubectl kustomize "$WORK/installed" | sed "s/openshift-catalogd/$NAMESPACE/g" | kubectl apply -f - >/dev/null; }
 
 # up: starts the controller with the arguments of its Deployment. Only folders and ports are others.
 up() {
@@ -233,7 +241,7 @@ lacks() {
   kubectl delete "$1" "$2" >/dev/null
   up
   succeeds "without the $1 $2 the log says what is forbidden" wait_for 20 grep -qE "$3" "$LOG"
-  kubectl apply -k "$WORK/installed" >/dev/null
+  apply_installed
   down
 }
 
@@ -258,7 +266,7 @@ uninstalls() {
   is "without the controller a deletion hangs" "$(deletes 3 2>&1 | grep -o 'timed out' | head -n 1)" "timed out"
   succeeds "the page takes the finalizers away" page orphans
   succeeds "and no ClusterCatalog hangs" wait_for 10 is_empty
-  kubectl apply -k "$WORK/installed" >/dev/null
+  apply_installed
   up
   catalog first "$REGISTRY/ns/catalog:v1"
   catalog second "$REGISTRY/ns/catalog:missing"

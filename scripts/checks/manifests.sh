@@ -1,5 +1,6 @@
 # The manifests for Kubernetes: kustomize builds them, Kubernetes' own schemas accept them, they keep to Pod Security "restricted",
-# and the mirror starts with exactly their arguments. The part cluster_manifests asks a real API server, and starts the controller.
+# and the mirror starts with exactly their arguments. The controller's take the place of catalogd's, also of OpenShift's.
+# The part cluster_manifests asks a real API server, starts the controller, and renders the Helm chart.
 # shellcheck shell=bash
 
 # The oldest version with all fields, and the newest that the validator knows. Without fields that they do not know.
@@ -74,6 +75,44 @@ starts() {
   if [[ -n ${5:-} ]]; then succeeds "$name: it answers the registry API" wait_for 5 bash -c "exec 3<>/dev/tcp/127.0.0.1/$grpc"; fi
 }
 
+# same_place: the controller's objects and those of catalogd of OpenShift (openshift/operator-framework-operator-controller, 186c9e64,
+# openshift/catalogd/manifests.yaml) are the same ones, which a program of the cluster, a webhook or a Prometheus finds by their names.
+same_place() {
+  local objects=$WORK/place.json where=openshift-catalogd
+  build controller/base service-monitor pull-secret egress openshift node-registries >"$objects"
+  connected "OpenShift" "$objects"
+  accepted "OpenShift" "$objects"
+  same_lines "OpenShift: the objects have the names of catalogd's" "$(jq -r 'select(.kind | IN("Deployment", "Service", "ServiceAccount", "NetworkPolicy", "ConfigMap"))
+    | "\(.kind) \(.metadata.namespace) \(.metadata.name)"' "$objects")" "Deployment $where catalogd-controller-manager
+Service $where catalogd-service
+ServiceAccount $where catalogd-controller-manager
+NetworkPolicy $where catalogd-controller-manager
+ConfigMap $where catalogd-trusted-ca-bundle"
+  is "OpenShift: the service account is that of the namespace in each binding" \
+    "$(jq -r 'select(.subjects).subjects[] | select(.name == "catalogd-controller-manager").namespace' "$objects" | sort | uniq -c | xargs)" "6 $where"
+  is "OpenShift: roles for other namespaces stay there" "$(jq -r 'select(.kind == "Role" and .metadata.namespace != "'$where'").metadata | "\(.namespace)/\(.name)"' "$objects" | sort | xargs)" \
+    "default/catalog-mirror-events openshift-config/catalog-mirror-global-pull-secret"
+  is "OpenShift: no object names the namespace of upstream" "$(grep -c olmv1-system "$objects")" 0
+  is "OpenShift: the pods have the address, the priority and the files of the node of catalogd's" "$(pods "$objects" | jq -c '.spec
+    | [(.containers[0].args[] | select(startswith("--external-address="))), .priorityClassName, (.volumes[] | .hostPath.path // empty), .securityContext.seLinuxOptions.type]')" \
+    '["--external-address=catalogd-service.openshift-catalogd.svc","system-cluster-critical","/etc/containers","spc_t"]'
+  # Two roles of one name in one namespace are an error of kustomize.
+  write_overlay "$WORK/overlay" controller/base openshift
+  echo "namespace: other" >>"$WORK/overlay/kustomization.yaml"
+  succeeds "another namespace can be given" kustomize build "$WORK/overlay"
+}
+
+# What catalogd reached its replacement reaches: registries, proxies and S3 servers at any port. The component egress allows less.
+reaches() {
+  build controller/base >"$WORK/open.json"
+  is "the controller's policy is that of catalogd v1.11.0" "$(jq -c 'select(.kind == "NetworkPolicy").spec | [.egress, ([.ingress[].ports[].port] | sort)]' "$WORK/open.json")" \
+    '[[{}],[7443,8443,9443]]'
+  build controller/base egress >"$WORK/narrow.json"
+  is "the component egress allows some ports" "$(jq -c 'select(.kind == "NetworkPolicy").spec.egress | [.[].ports[].port] | unique' "$WORK/narrow.json")" '[53,443,5353,6443,8443]'
+  is "the controller may run where catalogd may" "$(pods "$WORK/open.json" | jq -c '[.spec.tolerations[] | .key] | sort')" \
+    '["node-role.kubernetes.io/control-plane","node.kubernetes.io/not-ready","node.kubernetes.io/unreachable"]'
+}
+
 # built VARIANT [COMPONENT...]: whatever a person puts together fits together.
 built() {
   local name="$1${2:+ with ${*:2}}" objects=$WORK/${1//\//-}.json
@@ -99,3 +138,5 @@ use_s3 "$MOTO_URL"
 make_bucket catalog-mirror
 each_overlay built
 starts mirror/s3 "$WORK/mirror-s3.json" catalog-mirror-poller https
+same_place
+reaches
