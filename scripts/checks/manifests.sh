@@ -41,6 +41,13 @@ restricted() {
       and (.spec.containers[0].resources | .requests.cpu and .requests.memory and .limits.memory) | not).name')" ""
 }
 
+# A pod counts as ready only if a probe says so, and runs where its image does.
+probed() {
+  is "$1: each pod has probes" "$(pods "$2" | jq -c 'select(.spec.containers[0] | .readinessProbe.httpGet and .livenessProbe.httpGet | not).name')" ""
+  is "$1: on the processors of the image" "$(pods "$2" | jq -c '[.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[].matchExpressions[]
+    | select(.key == "kubernetes.io/arch").values[]]' | sort -u)" '["amd64","arm64"]'
+}
+
 # Each selector matches pods of the same build; each mount has its volume, each reference its object.
 connected() {
   local file=$2
@@ -59,7 +66,7 @@ connected() {
 
 # starts NAME OBJECTS POD SCHEME [registry-api]: the program, with the arguments and the variables of a pod. Only folders and ports are others.
 starts() {
-  local name=$1 pod arguments variables port grpc log=$WORK/$3.log
+  local name=$1 pod arguments variables port grpc log=$WORK/$3.log probe
   pod=$(pods "$2" | jq -c --arg name "$3" 'select(.name == $name)')
   port=$(free_port) grpc=$(free_port)
   jq -r 'select(.kind == "ConfigMap") | .data["catalogs.yaml"] // empty' "$2" |
@@ -70,8 +77,10 @@ starts() {
     sed "s|=/etc/|=$WORK/etc/|; s|=/var/lib/|=$WORK/lib/|; s|0.0.0.0:8080|127.0.0.1:$port|; s|0.0.0.0:50051|127.0.0.1:$grpc|")
   mapfile -t variables < <(jq -rs '.[] | select(.kind == "ConfigMap" and (.metadata.name | startswith("catalog-mirror-s3"))) | .data
     | to_entries[] | "\(.key)=\(.value)"' "$2")
+  probe=$(jq -r '.spec.containers[0].readinessProbe.httpGet | "\(.scheme // "HTTP" | ascii_downcase)://127.0.0.1:PORT\(.path)"' <<<"$pod")
+  is "$name: the probe of $3 asks over $4" "${probe%%:*}" "$4"
   start "$log" env "${variables[@]}" "$CATALOG_MIRROR" "${arguments[@]}"
-  succeeds "$name: $3 starts with its arguments and is ready" wait_for 30 curl -sfk "$4://127.0.0.1:$port/readyz"
+  succeeds "$name: $3 starts with its arguments and is ready" wait_for 30 curl -sfk "${probe/PORT/$port}"
   if [[ -n ${5:-} ]]; then succeeds "$name: it answers the registry API" wait_for 5 bash -c "exec 3<>/dev/tcp/127.0.0.1/$grpc"; fi
 }
 
@@ -122,6 +131,7 @@ built() {
   if (($# == 2)); then return; fi
   accepted "$name" "$objects"
   restricted "$name" "$objects"
+  probed "$name" "$objects"
   case "$# $1" in
     *controller/*) ;;
     '1 '*) starts "$name" "$objects" catalog-mirror http ;;
@@ -138,5 +148,7 @@ use_s3 "$MOTO_URL"
 make_bucket catalog-mirror
 each_overlay built
 starts mirror/s3 "$WORK/mirror-s3.json" catalog-mirror-poller https
+is "a poller that stops at once does not replace the one before it" "$(jq -c 'select(.metadata.name == "catalog-mirror-poller" and .kind == "Deployment").spec
+  | [.minReadySeconds, .strategy.rollingUpdate.maxUnavailable]' "$WORK/mirror-s3.json")" '[10,0]'
 same_place
 reaches
