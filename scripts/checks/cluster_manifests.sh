@@ -24,7 +24,7 @@ prepare() {
     '{apiVersion: "audit.k8s.io/v1", kind: "Policy", rules: [{level: "Metadata", users: [$account]}]}' >"$WORK/audit.json"
   start_cluster --audit-policy-file "$WORK/audit.json" --audit-log-path "$AUDIT"
   for folder in "$CRDS" "${OPERATOR_CRDS[@]}"; do kubectl apply --server-side -f "$folder" >/dev/null; done
-  wait_for 30 kubectl get certificates,servicemonitors,clustercatalogs -A
+  wait_for 30 kubectl get certificates,servicemonitors,prometheusrules,clustercatalogs -A
   for folder in "$NAMESPACE" openshift-catalogd mirrors openshift-config restricted; do kubectl create namespace "$folder" >/dev/null; done
   kubectl label namespace restricted pod-security.kubernetes.io/enforce=restricted pod-security.kubernetes.io/warn=restricted >/dev/null
 }
@@ -106,8 +106,8 @@ objects() { kubectl create --dry-run=client -o json -f "$1" | jq -S -s 'sort_by(
 
 charts() {
   chart default '' '[]'
-  chart OpenShift --v=4 '[]' service-monitor egress openshift
-  helm template -n openshift-catalogd --set 'components={service-monitor,egress,openshift}' --set 'arguments={--v=4}' mirror "$MANIFESTS/controller" >"$WORK/namespace.yaml"
+  chart OpenShift --v=4 '[]' service-monitor alerts egress openshift
+  helm template -n openshift-catalogd --set 'components={service-monitor,alerts,egress,openshift}' --set 'arguments={--v=4}' mirror "$MANIFESTS/controller" >"$WORK/namespace.yaml"
   succeeds "chart, OpenShift: the namespace of the release is the same" diff <(objects "$WORK/namespace.yaml") <(objects "$WORK/built.yaml")
   is "chart: the namespace of the release takes the place of OLM's" "$(helm template -n other mirror "$MANIFESTS/controller" | grep -c olmv1-system)" 0
   fails "chart: a value that it does not know is refused" "'replcas' not allowed" helm template --set replcas=5 mirror "$MANIFESTS/controller"

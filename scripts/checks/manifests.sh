@@ -1,12 +1,12 @@
 # The manifests for Kubernetes: kustomize builds them, Kubernetes' own schemas accept them, they keep to Pod Security "restricted",
-# and the mirror starts with exactly their arguments. The controller's take the place of catalogd's, also of OpenShift's.
-# The part cluster_manifests asks a real API server, starts the controller, and renders the Helm chart.
+# and the mirror starts with exactly their arguments. The controller's take the place of catalogd's, also of OpenShift's, and the alerts
+# fire. The part cluster_manifests asks a real API server, starts the controller, and renders the Helm chart.
 # shellcheck shell=bash
 
 # The oldest version with all fields, and the newest that the validator knows. Without fields that they do not know.
 VERSIONS=(1.32 1.37)
 # Resources of operators, for which Kubernetes has no schema.
-CUSTOM='["Certificate", "ServiceMonitor"]'
+CUSTOM='["Certificate", "PrometheusRule", "ServiceMonitor"]'
 
 # build VARIANT [COMPONENT...]: the objects as JSON, one a line.
 build() {
@@ -122,6 +122,77 @@ reaches() {
     '["node-role.kubernetes.io/control-plane","node.kubernetes.io/not-ready","node.kubernetes.io/unreachable"]'
 }
 
+# alerts VARIANT <TESTS: Prometheus takes the alerts of a variant, and each fires for the series that it is for and for no other one.
+alerts() {
+  local name=${1%%/*}
+  build "$1" alerts | jq 'select(.kind == "PrometheusRule").spec' >"$WORK/$name-rules.json"
+  succeeds "Prometheus takes the alerts of the $name" promtool check rules "$WORK/$name-rules.json"
+  # Their texts would have to be repeated.
+  jq 'del(.groups[].rules[].annotations)' "$WORK/$name-rules.json" >"$WORK/$name-alerts.json"
+  { printf 'rule_files: [%s-alerts.json]\nevaluation_interval: 1m\ntests:\n' "$name" && cat; } >"$WORK/$name-tests.yaml"
+  is "each of them is tested" "$(grep -o 'alertname: [A-Za-z]*' "$WORK/$name-tests.yaml" | cut -d' ' -f2 | sort -u)" "$(jq -r '.groups[].rules[].alert' "$WORK/$name-rules.json" | sort)"
+  succeeds "and fires when it should" promtool test rules "$WORK/$name-tests.yaml"
+}
+
+all_alerts() {
+  alerts mirror/volume <<'END'
+- interval: 1m
+  input_series:
+  # One pod polls, the other has not for an hour. A replica of the controller that does not lead does not poll.
+  - {series: 'catalog_mirror_last_successful_poll_age_seconds{job="m", instance="one", catalog="a"}', values: 60x240}
+  - {series: 'catalog_mirror_last_successful_poll_age_seconds{job="m", instance="two", catalog="a"}', values: 3601x240}
+  - {series: 'catalog_mirror_last_successful_poll_age_seconds{job="c", instance="three", catalog="a"}', values: 3601x240}
+  - {series: 'catalog_mirror_controller_leader{job="c", instance="three"}', values: 0x240}
+  - {series: 'catalog_mirror_failed_for_good{job="m", instance="one", catalog="a"}', values: 0x240}
+  - {series: 'catalog_mirror_failed_for_good{job="m", instance="one", catalog="b"}', values: 1x240}
+  - {series: 'catalog_mirror_http_requests_total{job="m", instance="one", status="200"}', values: 0+1000x240}
+  - {series: 'catalog_mirror_http_requests_total{job="m", instance="one", status="503"}', values: 0+20x240}
+  - {series: 'catalog_mirror_http_requests_total{job="n", instance="one", status="200"}', values: 0+1000x240}
+  - {series: 'catalog_mirror_http_requests_total{job="n", instance="one", status="503"}', values: 0+5x240}
+  - {series: 'catalog_mirror_collections_failed_total{job="m", instance="one"}', values: 1x200 2x40}
+  - {series: 'catalog_mirror_collections_failed_total{job="m", instance="two"}', values: 1x240}
+  - {series: 'catalog_mirror_file_broken{job="m", instance="one", file="readers"}', values: 1x240}
+  - {series: 'catalog_mirror_file_broken{job="m", instance="one", file="certificate"}', values: 0x240}
+  - {series: 'kubelet_volume_stats_available_bytes{persistentvolumeclaim="store-catalog-mirror-0"}', values: 9x240}
+  - {series: 'kubelet_volume_stats_capacity_bytes{persistentvolumeclaim="store-catalog-mirror-0"}', values: 100x240}
+  - {series: 'kubelet_volume_stats_available_bytes{persistentvolumeclaim="store-catalog-mirror-1"}', values: 11x240}
+  - {series: 'kubelet_volume_stats_capacity_bytes{persistentvolumeclaim="store-catalog-mirror-1"}', values: 100x240}
+  alert_rule_test:
+  - {alertname: CatalogMirrorStale, eval_time: 4h, exp_alerts: [{exp_labels: {severity: warning, job: m, instance: two, catalog: a}}]}
+  - {alertname: CatalogMirrorFailedForGood, eval_time: 4h, exp_alerts: [{exp_labels: {severity: warning, job: m, catalog: b}}]}
+  - {alertname: CatalogMirrorErrors, eval_time: 4h, exp_alerts: [{exp_labels: {severity: critical, job: m}}]}
+  - {alertname: CatalogMirrorCollectionFails, eval_time: 4h, exp_alerts: [{exp_labels: {severity: warning, job: m, instance: one}}]}
+  - {alertname: CatalogMirrorFileBroken, eval_time: 4h, exp_alerts: [{exp_labels: {severity: warning, job: m, file: readers}}]}
+  - {alertname: CatalogMirrorVolumeFull, eval_time: 4h, exp_alerts: [{exp_labels: {severity: critical, persistentvolumeclaim: store-catalog-mirror-0}}]}
+END
+  alerts controller/base <<'END'
+- interval: 1m
+  input_series:
+  # Only the leader polls. Of one job it has not for an hour, the other has no leader, and catalogd has its Lease.
+  - {series: 'catalog_mirror_last_successful_poll_age_seconds{job="c", instance="one", catalog="a"}', values: 3601x240}
+  - {series: 'catalog_mirror_last_successful_poll_age_seconds{job="c", instance="two", catalog="b"}', values: 3601x240}
+  - {series: 'catalog_mirror_controller_leader{job="c", instance="one"}', values: 1x240}
+  - {series: 'catalog_mirror_controller_leader{job="c", instance="two"}', values: 0x240}
+  - {series: 'catalog_mirror_controller_leader{job="d", instance="one"}', values: 0x240}
+  - {series: 'catalog_mirror_controller_other_program{job="c", instance="one"}', values: 0x240}
+  - {series: 'catalog_mirror_controller_other_program{job="d", instance="one"}', values: 1x240}
+  - {series: 'catalog_mirror_failed_for_good{job="c", instance="one", catalog="b"}', values: 1x240}
+  - {series: 'catalog_mirror_http_requests_total{job="c", instance="one", status="200"}', values: 0+1000x240}
+  - {series: 'catalog_mirror_http_requests_total{job="c", instance="one", status="503"}', values: 0+20x240}
+  - {series: 'catalog_mirror_collections_failed_total{job="c", instance="one"}', values: 1x200 2x40}
+  alert_rule_test:
+  - {alertname: CatalogMirrorStale, eval_time: 4h, exp_alerts: [{exp_labels: {severity: warning, job: c, catalog: a}}]}
+  - {alertname: CatalogMirrorFailedForGood, eval_time: 4h, exp_alerts: [{exp_labels: {severity: warning, job: c, catalog: b}}]}
+  - {alertname: CatalogMirrorErrors, eval_time: 4h, exp_alerts: [{exp_labels: {severity: critical, job: c}}]}
+  - {alertname: CatalogMirrorCollectionFails, eval_time: 4h, exp_alerts: [{exp_labels: {severity: warning, job: c, instance: one}}]}
+  - {alertname: CatalogMirrorNoLeader, eval_time: 4h, exp_alerts: [{exp_labels: {severity: critical, job: d}}]}
+  - {alertname: CatalogMirrorOtherProgram, eval_time: 4h, exp_alerts: [{exp_labels: {severity: warning, job: d}}]}
+END
+  # The mirror knows those that need no bucket, no file and no API server.
+  is "the program exports what they ask for" "$(jq -r '.groups[].rules[].expr' "$WORK"/{mirror,controller}-rules.json | grep -o 'catalog_mirror_[a-z_]*' | sort -u |
+    while read -r name; do grep -rqE "\"${name#catalog_mirror_}\"|\"$(sed 's/^catalog_mirror_//; s/_total$//' <<<"$name")\"" "$ROOT"/{shared,functions} --include=*.rs || echo "$name"; done)" ""
+}
+
 # built VARIANT [COMPONENT...]: whatever a person puts together fits together.
 built() {
   local name="$1${2:+ with ${*:2}}" objects=$WORK/${1//\//-}.json
@@ -141,6 +212,7 @@ built() {
 
 need_python_tools
 need_kustomize
+need_debian promtool=prometheus
 mkdir -p "$WORK/etc/catalog-mirror" "$WORK/lib"
 make_certificates "$WORK/etc/catalog-mirror-tls"
 start_moto
@@ -152,3 +224,4 @@ is "a poller that stops at once does not replace the one before it" "$(jq -c 'se
   | [.minReadySeconds, .strategy.rollingUpdate.maxUnavailable]' "$WORK/mirror-s3.json")" '[10,0]'
 same_place
 reaches
+all_alerts

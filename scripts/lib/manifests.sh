@@ -3,8 +3,8 @@
 
 MANIFESTS=$ROOT/infra/kubernetes
 declare -gA COMPONENTS=(
-  [mirror]="registry-api service-monitor certificate openshift"
-  [controller]="service-monitor certificate pull-secret s3 egress openshift label-policy"
+  [mirror]="registry-api service-monitor alerts certificate openshift"
+  [controller]="service-monitor alerts certificate pull-secret s3 egress openshift label-policy"
 )
 
 # write_overlay FOLDER VARIANT [COMPONENT...]: a kustomization of a folder such as mirror/s3, with components of its kind.

@@ -102,11 +102,12 @@ need_catalogd() {
 }
 # Pulls and reads catalogs with the code of catalogd and of operator-controller.
 need_olm_clients() { need_go_command olm-clients "$CATALOGD" clients; }
-# OPERATOR_CRDS are a folder and a file with the CustomResourceDefinitions of cert-manager and of the Prometheus operator.
+# OPERATOR_CRDS are a folder and files with the CustomResourceDefinitions of cert-manager and of the Prometheus operator.
 need_operator_crds() {
   OPERATOR_CRDS=(
     "$(go_module_folder "$CERT_MANAGER")/deploy/crds"
     "$(go_module_folder "$PROMETHEUS_OPERATOR")/example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml"
+    "$(go_module_folder "$PROMETHEUS_OPERATOR")/example/prometheus-operator-crd/monitoring.coreos.com_prometheusrules.yaml"
   )
 }
 need_kubernetes() {
