@@ -254,6 +254,9 @@ closed_mirror() {
   is "but of those that are named" "$(allowed_origins)" '["https://docs.lab"]'
   is "whose scripts may send a login" "$(access "$(preflight https://docs.lab)")" '204 https://docs.lab'
   is "as those of others may not" "$(access "$(preflight https://other.lab)")" '204 none'
+  # CloudFormation takes 4,096 bytes for a parameter, CloudFront 10 KB for a function ("Quotas").
+  resolve "AccessHashes=$(printf "$HASH,%.0s" {1..62})$HASH" "Origins=$(printf 'https://%088d,' {1..42})" >"$RESOURCES"
+  succeeds "the function fits with as many logins and origins as a parameter takes" test "$(property Access .FunctionCode | wc -c)" -le 10240
 }
 
 # Shortest time, time without a word of the origin, longest time; headers, cookies and query of the key, and no coding made by the CDN.
@@ -279,6 +282,48 @@ echo_events() {
   curl -sf -d "{\"lambda\": {\"use_docker\": $run}}" "$AWS_ENDPOINT_URL/moto-api/config" >/dev/null
 }
 
+# stand_in NAME <SCRIPT: a program of that name is found before the real one, whose path is $REAL in the script.
+stand_in() {
+  local real
+  real=$(type -P "$1" || true)
+  { printf '#!/usr/bin/env bash\nREAL=%q\n' "$real" && cat; } >"$WORK/bin/$1"
+  chmod +x "$WORK/bin/$1"
+}
+
+# parameter NAME, variable NAME: of the stack, and of its functions.
+parameter() { aws cloudformation describe-stacks --stack-name "$STACK" | jq -r --arg name "$1" '.Stacks[0].Parameters[] | select(.ParameterKey == $name).ParameterValue'; }
+variable() { aws lambda list-functions | jq -r --arg name "$1" '.Functions[].Environment.Variables[$name] // empty'; }
+
+# What `sam build` does is a part of its own. Here it only says what it was asked for.
+builds() {
+  local script=$ROOT/scripts keys='MCowBQYDK2VwAyEAold=, MCowBQYDK2VwAyEAnew=' origins='https://docs.example, https://wiki.example'
+  local more=(--no-poll --artifacts functions "SigningKeyArns=" "PullSecretArns=$SECRETS")
+  mkdir "$WORK/bin"
+  stand_in sam <<<'[[ $1 == build ]] || exec "$REAL" "$@"
+    printf "%s\n" "$@" >"$WORK/build"
+    cp -r "$WORK/reduced/." "$(sed -n "/^--build-dir/{n;p}" "$WORK/build")"'
+  stand_in rustup <<<'echo "$*" >"$WORK/rustup"'
+  (
+    export PATH=$WORK/bin:$PATH CARGO_TARGET_DIR=$WORK/target
+    mkdir -p "$CARGO_TARGET_DIR/sam"
+    succeeds "scripts/deploy takes two keys and two origins" "$script/deploy" "${more[@]}" Architecture=x86_64 "VerifyKeys=$keys" "Origins=$origins"
+    succeeds "and changes another parameter later" "$script/deploy" "${more[@]}" "Origins=$origins" ReaderMemory=512
+  )
+  is "it builds for the processor that the stack has" "$(grep ^Architecture= "$WORK/build") $(grep -o 'x86_64.*' "$WORK/rustup")" \
+    'Architecture="x86_64" x86_64-unknown-linux-gnu'
+  is "the functions stay on it" "$(parameter Architecture) $(aws lambda list-functions | jq -c '[.Functions[].Architectures[]]')" 'x86_64 ["x86_64","x86_64"]'
+  is "the reader has both keys" "$(variable VERIFY_KEYS)" "$keys"
+  # moto writes a list as Python does.
+  is "the stack has both origins" "$(parameter Origins | tr -d "[]' ")" "${origins// /}"
+  mkdir -p "$WORK/other/Poller"
+  printf '\x7fELF%014d\xb7\0' 0 >"$WORK/other/Poller/bootstrap"
+  stand_in sam <<<'echo "SAM CLI, version 1.148.0"'
+  fails "a sam that would ask before it builds is refused" "sam on the path is 1.148.0, and 1.[0-9.]* or later is needed" \
+    env PATH="$WORK/bin:$PATH" "$script/deploy" "${more[@]}"
+  rm "$WORK/bin/sam"
+  fails "what was built for another processor is not deployed" "bootstrap is no program for x86_64" "$script/deploy" "${more[@]}" --built "$WORK/other"
+}
+
 # The scripts, against what of the template moto's CloudFormation makes.
 scripts() {
   local script=$ROOT/scripts bucket
@@ -301,6 +346,7 @@ scripts() {
   is "with the given sizes" "$(aws lambda list-functions | jq -c '[.Functions[].MemorySize] | sort')" '[256,1024]'
   bucket=$(aws cloudformation describe-stack-resource --stack-name "$STACK" --logical-resource-id Bucket | jq -r .StackResourceDetail.PhysicalResourceId)
   is "the configuration is uploaded" "$(aws s3 cp --quiet "s3://$bucket/config/catalogs.yaml" -)" "$(cat "$WORK/catalogs.yaml")"
+  builds
   echo_events true
   is "invoke tick" "$("$script/invoke" tick | jq -c .)" '{}'
   is "invoke poll" "$("$script/invoke" poll --force a b | jq -c .)" '{"action":"poll","catalogs":["a","b"],"force":true}'
@@ -317,6 +363,15 @@ scripts() {
   is "and everything else" "$(aws lambda list-functions | jq '.Functions | length') $(aws s3 ls | grep -c "$bucket")" "0 0"
 }
 
+# A machine without Debian's packages.
+without_packages() {
+  local name
+  mkdir -p "$WORK/few"
+  for name in bash env dirname basename sed; do ln -sf "$(type -P $name)" "$WORK/few/$name"; done
+  fails "where packages cannot be installed, the missing ones are named" "deploy: install these, which are packages of Debian: jq" \
+    env -i HOME="$WORK" PATH="$WORK/few" "$ROOT/scripts/deploy"
+}
+
 need_python_tools
 need_debian node=nodejs
 export SAM_CLI_TELEMETRY=0 LOG_LEVEL=ERROR AWS_DEFAULT_REGION=us-east-1 AWS_REGION=us-east-1
@@ -331,4 +386,5 @@ settings
 alarms
 cdn
 closed_mirror
+without_packages
 scripts

@@ -1,6 +1,7 @@
 # What every script here needs: where things are, a temporary folder that goes away, processes that end with the script.
 # shellcheck shell=bash
 
+((BASH_VERSINFO[0] >= 4)) || { echo "$0 needs bash 4 or later, and this is $BASH_VERSION" >&2; exit 1; }
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 LIB=$ROOT/scripts/lib
 export ROOT

@@ -120,7 +120,14 @@ need_promql() { need_go_command promql "$PROMETHEUS" promql; }
 
 # A person who deploys may have these on the path already, in another version, which is then used.
 need_aws() { need_tool aws "$AWS_CLI"; }
-need_sam() { need_tool sam "$SAM_CLI"; }
+# Older ones than the one that the checks run ask before they build Rust, and end where nobody answers.
+need_sam() {
+  local least=${SAM_CLI#*==} found
+  need_tool sam "$SAM_CLI"
+  found=$(sam --version | grep -o '[0-9.]*$')
+  printf '%s\n' "$least" "$found" | sort -VC ||
+    die "the sam on the path is $found, and $least or later is needed: update it, or take it off the path"
+}
 need_cargo_lambda() {
   need_tool cargo-lambda "$CARGO_LAMBDA"
   # It looks for zig with the first python3 of the path, which is not the one that came with it.
@@ -162,6 +169,7 @@ need_debian() {
     command -v "${pair%%=*}" >/dev/null || missing+=("${pair##*=}")
   done
   ((${#missing[@]})) || return 0
+  command -v apt-get >/dev/null || die "install these, which are packages of Debian: ${missing[*]}"
   say "installing ${missing[*]}"
   # Packages must not start their services: the checks start their own servers, on their own ports.
   as_root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get update -qq

@@ -92,10 +92,32 @@ fn deploy_refuses_wrong_parameters_before_it_builds() {
         "ReaderMemory=127 -> ReaderMemory is at least 128, not 127",
         "ReaderMemory=10241 -> ReaderMemory is at most 10240, not 10241",
         "AlarmEmail=ops -> AlarmEmail does not take 'ops': Receives one message",
+        "Origins=https://a.example, ftp://b -> Origins does not take 'ftp://b': For a closed",
+        "VerifyKeys=MCow=,\"MCox= -> VerifyKeys does not take 'MCow=,\"MCox='",
+        "AlarmTopicArn=arn:aws:sns:\"a -> AlarmTopicArn does not take 'arn:aws:sns:\"a': no parameter",
     ] {
         let (parameter, said) = row.split_once(" -> ").unwrap();
         let script = cargo::root().join("scripts/deploy");
         let deployed = Ran::of(Command::new(script).args(["--built", "/nowhere", parameter]));
+        assert!(
+            deployed.stderr.starts_with(&format!("deploy: {said}")),
+            "{deployed:?}"
+        );
+        deployed.exits(1);
+    }
+}
+
+/// CloudFormation takes 4,096 bytes for a value, which are 63 hashes.
+#[test]
+fn deploy_refuses_more_logins_than_fit() {
+    for (count, said) in [
+        (63, "there is no parameter Last"),
+        (64, "AccessHashes has more than 4096 bytes: SHA-256 of each"),
+    ] {
+        let hashes = vec!["a".repeat(64); count].join(",");
+        let script = cargo::root().join("scripts/deploy");
+        let hashes = format!("AccessHashes={hashes}");
+        let deployed = Ran::of(Command::new(script).args([&hashes, "Last=1"]));
         assert!(
             deployed.stderr.starts_with(&format!("deploy: {said}")),
             "{deployed:?}"
