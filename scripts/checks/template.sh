@@ -38,7 +38,8 @@ bucket() {
   is "its encryption keeps ETags hashes of the content" "$(property Bucket '.BucketEncryption | [.. | .SSEAlgorithm? // empty]')" '["AES256"]'
   is "replaced versions expire" \
     "$(property Bucket '[.LifecycleConfiguration.Rules[] | .NoncurrentVersionExpiration.NoncurrentDays]')" '["7"]'
-  is "it outlives the stack" "$(grep -A3 '^  Bucket:$' "$TEMPLATE" | grep -c 'Policy: Retain')" 2
+  is "it outlives the stack, but not a first deployment that fails" "$(sed -n '/^  Bucket:$/,/Properties/s/^    \(.*Policy: .*\)/\1/p' "$TEMPLATE" | paste -sd' ')" \
+    "DeletionPolicy: RetainExceptOnCreate UpdateReplacePolicy: Retain"
 }
 
 # Each line: the expected answer, the action, the key, and fields of the request. A pointer is never put without a condition.
@@ -324,6 +325,26 @@ builds() {
   fails "what was built for another processor is not deployed" "bootstrap is no program for x86_64" "$script/deploy" "${more[@]}" --built "$WORK/other"
 }
 
+# A stack whose first deployment failed has no outputs. moto does not roll back, so its state is written into the answers of the CLI.
+failed_deployment() {
+  local script=$ROOT/scripts
+  jq -n '{Resources: {Bucket: {Type: "AWS::S3::Bucket", DeletionPolicy: "Retain", Properties: {BucketName: "left"}}}}' >"$WORK/failed.json"
+  aws cloudformation create-stack --stack-name failed --template-body "file://$WORK/failed.json" >/dev/null
+  stand_in aws <<<'set -o pipefail; "$REAL" "$@" | sed "s/\"CREATE_COMPLETE\"/\"ROLLBACK_COMPLETE\"/"'
+  fails "scripts/deploy says what a failed stack needs" "is in the state ROLLBACK_COMPLETE, .*scripts/teardown --stack failed" \
+    env PATH="$WORK/bin:$PATH" "$script/deploy" --stack failed --built "$WORK/reduced" --artifacts functions
+  matches "scripts/teardown deletes it" "$(PATH=$WORK/bin:$PATH code_of "$script/teardown" --stack failed --yes) $(<"$WORK/said")" '^0 .*--bucket left deletes it'
+  is "and it is gone" "$(aws cloudformation list-stacks | jq -r '.StackSummaries[] | select(.StackName == "failed").StackStatus')" DELETE_COMPLETE
+  jq '.Resources.Bucket |= del(.DeletionPolicy)' "$WORK/failed.json" >"$WORK/empty.json"
+  aws s3 rb s3://left >/dev/null
+  aws cloudformation create-stack --stack-name failed --template-body "file://$WORK/empty.json" >/dev/null
+  is "and where it took its bucket away, no bucket is named" "$("$script/teardown" --stack failed --yes --delete-data 2>&1 | tail -1)" "no bucket is left"
+  jq '.Outputs = {Url: {Value: "other"}}' "$WORK/empty.json" >"$WORK/foreign.json"
+  aws cloudformation create-stack --stack-name foreign --template-body "file://$WORK/foreign.json" >/dev/null
+  fails "a stack of something else stays" "is it one of infra/aws" "$script/teardown" --stack foreign --yes
+  fails "and there must be one" "there is no stack none" "$script/teardown" --stack none --yes
+}
+
 # The scripts, against what of the template moto's CloudFormation makes.
 scripts() {
   local script=$ROOT/scripts bucket
@@ -358,6 +379,7 @@ scripts() {
   echo_events false
   for _ in 1 2 3; do aws s3 cp --quiet "$WORK/parameters" "s3://$bucket/mirror/object"; done
   aws s3 rm --quiet "s3://$bucket/mirror/object"
+  failed_deployment
   is "teardown asks" "$(code_of "$script/teardown" --delete-data <<<no) $(aws lambda list-functions | jq '.Functions | length')" "1 2"
   succeeds "teardown deletes the data with --delete-data" "$script/teardown" --yes --delete-data
   is "and everything else" "$(aws lambda list-functions | jq '.Functions | length') $(aws s3 ls | grep -c "$bucket")" "0 0"
