@@ -93,3 +93,25 @@ fn import_makes_equal_copy() {
     let end = format!("-{}.tar", &hash[..12]);
     assert!(files.len() == 1 && files[0].ends_with(&end), "{files:?}");
 }
+
+/// A mirror that begins anew has lower serials than its copies, which refuse it.
+#[test]
+fn mirror_restored_from_copy_goes_on_with_its_serial() {
+    let work = Work::published();
+    work.poll("v2").exits(0);
+    work.run("sync store copy").exits(0);
+    fs::remove_dir_all(work.path("store")).unwrap();
+    work.run("sync copy store").exits(0);
+    work.poll("v2").exits(0);
+    assert_eq!(work.json("store/catalogs/demo/current.json")["serial"], 2);
+    work.poll("v1").exits(0);
+    work.run("sync store copy").exits(0);
+    assert_eq!(work.json("copy/catalogs/demo/current.json")["serial"], 3);
+
+    fs::remove_dir_all(work.path("store")).unwrap();
+    work.poll("v2").exits(0);
+    let refused = work.run("sync store copy").exits(1);
+    refused.complains("the origin is at serial 1 and the store at 3");
+    work.run("sync store copy --allow-rollback --allow-diverged")
+        .exits(0);
+}
