@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
-use model::text::{pem, pem_certificates};
+use model::pem;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
 use rustls::crypto::{
@@ -55,16 +55,18 @@ impl TrustedCertificates {
     /// Builds a configuration with a provider of its own. A process-wide provider would depend on
     /// which crate sets it first.
     pub(crate) fn config(self: Arc<Self>) -> Result<ClientConfig, FetchSettingsError> {
-        let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
-        let builder = builder.with_safe_default_protocol_versions()?.dangerous();
-        let builder = builder.with_custom_certificate_verifier(self);
-        Ok(builder.with_no_client_auth())
+        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()?
+            .dangerous()
+            .with_custom_certificate_verifier(self)
+            .with_no_client_auth();
+        Ok(config)
     }
 
     /// Returns all certificates in PEM.
     pub(crate) fn pem(&self) -> String {
         let all = self.all.all.iter();
-        all.map(|certificate| pem("CERTIFICATE", certificate))
+        all.map(|certificate| pem::section("CERTIFICATE", certificate))
             .collect()
     }
 }
@@ -83,7 +85,7 @@ impl CertificateStore {
                 source,
             })?;
             let before = read.all.len();
-            for (text, number) in pem_certificates(&bytes).iter().zip(1_usize..) {
+            for (text, number) in pem::certificates(&bytes).iter().zip(1_usize..) {
                 let added = match CertificateDer::from_pem_slice(text.as_bytes()) {
                     Ok(certificate) => read.add(certificate).map_err(|error| error.to_string()),
                     Err(error) => Err(error.to_string()),
@@ -106,17 +108,15 @@ impl CertificateStore {
         for error in &found.errors {
             tracing::warn!(error = %error, "cannot load a CA certificate of the system");
         }
-        let count = found.certs.len();
-        let added = found
-            .certs
-            .into_iter()
-            .filter_map(|found| self.add(found).ok())
-            .count();
-        tracing::debug!(
-            added,
-            ignored = count - added,
-            "loaded the CA certificates of the system"
-        );
+        let mut added = 0;
+        let mut ignored = 0;
+        for certificate in found.certs {
+            match self.add(certificate) {
+                Ok(()) => added += 1,
+                Err(_) => ignored += 1,
+            }
+        }
+        tracing::debug!(added, ignored, "loaded the CA certificates of the system");
         self
     }
 
@@ -173,13 +173,12 @@ impl ServerCertVerifier for TrustedCertificates {
         now: UnixTime,
     ) -> Result<ServerCertVerified, TlsError> {
         let certificate = ParsedCertificate::try_from(end_entity)?;
-        let checked = self
-            .own
-            .check(end_entity, intermediates, now, self.algorithms);
-        checked.or_else(|_| {
-            self.all
-                .check(end_entity, intermediates, now, self.algorithms)
-        })?;
+        let check = |trusted: &CertificateStore| {
+            trusted.check(end_entity, intermediates, now, self.algorithms)
+        };
+        if check(&self.own).is_err() {
+            check(&self.all)?;
+        }
         verify_server_name(&certificate, server_name)?;
         Ok(ServerCertVerified::assertion())
     }
@@ -209,7 +208,7 @@ impl ServerCertVerifier for TrustedCertificates {
 
 #[cfg(test)]
 mod tests {
-    use model::text::PEM_BEGIN;
+    use model::pem::BEGIN_CERTIFICATE;
 
     use super::*;
 
@@ -224,9 +223,9 @@ mod tests {
         };
         let end = "-----END CERTIFICATE-----";
         for broken in [
-            format!("{PEM_BEGIN}\nAAAA\n{end}\n"),
-            format!("{PEM_BEGIN}\n***\n{end}\n"),
-            format!("{PEM_BEGIN}\n{end}\n"),
+            format!("{BEGIN_CERTIFICATE}\nAAAA\n{end}\n"),
+            format!("{BEGIN_CERTIFICATE}\n***\n{end}\n"),
+            format!("{BEGIN_CERTIFICATE}\n{end}\n"),
             good.replace(end, ""),
         ] {
             for pem in [format!("{broken}{good}"), format!("{good}{broken}")] {
@@ -244,7 +243,7 @@ mod tests {
         let lines = tracing_subscriber::fmt()
             .with_ansi(false)
             .with_writer(log.reopen().map(Arc::new).unwrap());
-        let hollow = format!("{PEM_BEGIN}\nAAAA\n{end}\n");
+        let hollow = format!("{BEGIN_CERTIFICATE}\nAAAA\n{end}\n");
         let all = format!("{good}{hollow}{good}{hollow}");
         let logged = tracing::subscriber::with_default(lines.finish(), || read(&all));
         assert_eq!(logged.unwrap().all.len(), 2);

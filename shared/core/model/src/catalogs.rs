@@ -18,16 +18,20 @@ pub struct Catalogs {
 impl Catalogs {
     /// Adds a name. Returns true if it was absent.
     pub fn add(&mut self, name: &CatalogName) -> bool {
-        let changes = self.catalogs.insert(name.clone());
-        self.serial = self.serial.saturating_add(u64::from(changes));
-        changes
+        let is_new = self.catalogs.insert(name.clone());
+        if is_new {
+            self.serial = self.serial.saturating_add(1);
+        }
+        is_new
     }
 
     /// Removes a name. Returns true if it was present.
     pub fn remove(&mut self, name: &CatalogName) -> bool {
-        let changes = self.catalogs.remove(name);
-        self.serial = self.serial.saturating_add(u64::from(changes));
-        changes
+        let was_there = self.catalogs.remove(name);
+        if was_there {
+            self.serial = self.serial.saturating_add(1);
+        }
+        was_there
     }
 }
 

@@ -136,23 +136,22 @@ impl Current {
     /// Returns the pointer that publishes `snapshot` after `before`. It is unsigned, and the commit
     /// sets its date.
     pub fn publish(before: Option<&Self>, snapshot: &Snapshot, publication: Publication) -> Self {
-        let all = |digest: ObjectDigest, encoding| digest.with_kind(Kind::All(encoding));
+        let serial = match before {
+            Some(before) => before.serial.saturating_add(1),
+            None => 1,
+        };
+        let identity = snapshot.all.identity;
+        let image = snapshot.image.as_ref();
         Self {
-            serial: before.map_or(0, |before| before.serial).saturating_add(1),
+            serial,
             content_hash: snapshot.content_hash,
             snapshot: publication.snapshot.with_kind(Kind::Snapshot),
             all: AllFormats {
-                zstd: all(snapshot.all.zstd, Encoding::Zstd),
-                gzip: all(snapshot.all.gzip, Encoding::Gzip),
-                identity: snapshot
-                    .all
-                    .identity
-                    .map(|digest| all(digest, Encoding::Identity)),
+                zstd: snapshot.all.zstd.with_kind(Kind::All(Encoding::Zstd)),
+                gzip: snapshot.all.gzip.with_kind(Kind::All(Encoding::Gzip)),
+                identity: identity.map(|all| all.with_kind(Kind::All(Encoding::Identity))),
             },
-            image: snapshot
-                .image
-                .as_ref()
-                .map(|image| image.index.with_kind(Kind::Blob)),
+            image: image.map(|image| image.index.with_kind(Kind::Blob)),
             size: snapshot.size,
             packages: snapshot.packages.len() as u64,
             metas: snapshot.metas,
@@ -197,16 +196,15 @@ impl Current {
 
     /// Returns this publication and the earlier ones that it remembers, newest first.
     pub fn publications(&self) -> Vec<Previous> {
-        let this = Previous {
+        let mut publications = vec![Previous {
             serial: self.serial,
             content_hash: self.content_hash,
             snapshot: self.snapshot,
             published_at: self.published_at,
             verified: self.verified().cloned(),
-        };
-        std::iter::once(this)
-            .chain(self.previous.iter().cloned())
-            .collect()
+        }];
+        publications.extend_from_slice(&self.previous);
+        publications
     }
 
     /// Returns `previous` of the next publication.
@@ -220,9 +218,10 @@ impl Current {
     /// Returns the Snapshots under which a content is or was published, newest publication first.
     /// One content has several if it was published again under another compressor.
     pub fn snapshots_of(&self, content_hash: Sha256) -> impl Iterator<Item = ObjectRef> {
-        let publications = self.publications().into_iter();
-        let of_content = publications.filter(move |one| one.content_hash == content_hash);
-        of_content.map(|one| one.snapshot)
+        self.publications()
+            .into_iter()
+            .filter(move |publication| publication.content_hash == content_hash)
+            .map(|publication| publication.snapshot)
     }
 }
 

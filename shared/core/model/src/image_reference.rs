@@ -4,6 +4,9 @@ use std::fmt;
 
 /// Image reference in its parts. It is not validated: the registry refuses an invalid one.
 ///
+/// `oci_client::Reference` refuses what this takes. The references in catalogs are foreign, and one
+/// of them that is invalid must neither fail the catalog nor be left out of a list of images.
+///
 /// ```
 /// use model::ImageReference;
 ///
@@ -79,16 +82,10 @@ impl ImageReference {
     /// Returns true for the host of a registry with its port, if it has one
     /// (distribution/reference, "regexp.go").
     pub fn is_host(text: &str) -> bool {
-        let (host, port) = text.split_once(':').unzip();
-        let is_label = |label: &str| {
-            let ends = !label.is_empty() && !label.starts_with('-') && !label.ends_with('-');
-            ends && label
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-        };
-        let is_port =
-            |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
-        host.unwrap_or(text).split('.').all(is_label) && port.is_none_or(is_port)
+        match text.split_once(':') {
+            Some((name, port)) => is_domain(name) && is_port(port),
+            None => is_domain(text),
+        }
     }
 
     /// Returns true for a part of a repository: lower-case letters and digits, with `.`, `_`, `__`
@@ -105,20 +102,40 @@ impl ImageReference {
     /// Returns true for a tag: at most 128 letters, digits and `_`, with `.` and `-` after the
     /// first.
     pub fn is_tag(text: &str) -> bool {
-        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let first = text.starts_with(is_word);
-        first && text.len() <= 128 && text.chars().all(|c| is_word(c) || matches!(c, '.' | '-'))
+        if text.is_empty() || text.len() > 128 || text.starts_with(['.', '-']) {
+            return false;
+        }
+        text.bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte))
     }
+}
+
+fn is_domain(name: &str) -> bool {
+    name.split('.').all(|label| {
+        let has_hyphen_at_end = label.starts_with('-') || label.ends_with('-');
+        !label.is_empty()
+            && !has_hyphen_at_end
+            && label
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    })
+}
+
+fn is_port(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Prints the name with its tag and digest.
 impl fmt::Display for ImageReference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.registry, self.repository)?;
-        self.tag.iter().try_for_each(|tag| write!(f, ":{tag}"))?;
-        self.digest
-            .iter()
-            .try_for_each(|digest| write!(f, "@{digest}"))
+        if let Some(tag) = &self.tag {
+            write!(f, ":{tag}")?;
+        }
+        if let Some(digest) = &self.digest {
+            write!(f, "@{digest}")?;
+        }
+        Ok(())
     }
 }
 

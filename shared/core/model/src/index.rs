@@ -60,11 +60,11 @@ impl IndexedMeta {
     /// Returns the name of the Package that all Metas of a Shard belong to; `None` if they differ
     /// or if there are none.
     pub fn package_of_all(metas: &[Self]) -> Option<&str> {
-        let (first, rest) = metas.split_first()?;
-        let name = first.package_name();
-        rest.iter()
-            .all(|meta| meta.package_name() == name)
-            .then_some(name)
+        let name = metas.first()?.package_name();
+        if metas.iter().any(|meta| meta.package_name() != name) {
+            return None;
+        }
+        Some(name)
     }
 }
 

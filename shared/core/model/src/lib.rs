@@ -13,10 +13,12 @@ mod key;
 mod name;
 mod notified;
 mod object;
+pub mod pem;
 mod snapshot;
 mod source_ref;
 mod status;
 pub mod text;
+pub mod yaml;
 
 pub use catalogs::Catalogs;
 pub use current::{

@@ -35,15 +35,12 @@ impl FromStr for CatalogName {
     type Err = CatalogNameError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let valid = text.len() <= Self::MAX_LEN && text.split('.').all(is_label);
-        if valid {
-            Ok(Self(text.to_owned()))
-        } else {
-            // Cut: the text may come from a request, and errors are logged.
-            Err(CatalogNameError(
-                text.chars().take(Self::MAX_LEN + 1).collect(),
-            ))
+        if text.len() <= Self::MAX_LEN && text.split('.').all(is_label) {
+            return Ok(Self(text.to_owned()));
         }
+        // Cut: the text may come from a request, and errors are logged.
+        let start = text.chars().take(Self::MAX_LEN + 1);
+        Err(CatalogNameError(start.collect()))
     }
 }
 

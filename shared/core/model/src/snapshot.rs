@@ -123,50 +123,51 @@ impl Snapshot {
     /// Shards, and these have the names that readers search for.
     pub fn is_consistent(&self) -> bool {
         // In byte order, each name once.
-        let sorted = self.packages.is_sorted_by(|a, b| a.name < b.name);
-        let groups = self.global.iter().all(|global| global.name.is_empty())
-            && self
-                .packages
-                .first()
-                .is_none_or(|first| !first.name.is_empty());
-        let sum = |of: fn(&ShardRef) -> u64| self.shards().map(of).fold(0, u64::saturating_add);
-        let (size, metas) = (sum(|shard| shard.lines.size), sum(|shard| shard.metas));
-        sorted && groups && (size, metas) == (self.size, self.metas)
+        if !self.packages.is_sorted_by(|a, b| a.name < b.name) {
+            return false;
+        }
+        let is_unnamed = |shard: &ShardRef| shard.name.is_empty();
+        if self.packages.first().is_some_and(is_unnamed) || !self.global.iter().all(is_unnamed) {
+            return false;
+        }
+        let mut size = 0_u64;
+        let mut metas = 0_u64;
+        for shard in self.shards() {
+            size = size.saturating_add(shard.lines.size);
+            metas = metas.saturating_add(shard.metas);
+        }
+        size == self.size && metas == self.metas
     }
 
     /// Returns every object that the Snapshot names, each key once: Shards in their order, the
     /// image's blobs, the index, the facts, the encodings of `all.json`.
     pub fn objects(&self) -> Vec<ManifestEntry> {
-        let shards = self.shards().map(|shard| ManifestEntry {
-            object: shard.stored.with_kind(Kind::Package),
-            content: Some(shard.lines),
-        });
-        let blobs = self.image.iter().flat_map(CatalogImage::blobs);
-        let blobs = blobs.map(|blob| blob.with_kind(Kind::Blob));
-        let facts = self
-            .facts
-            .values()
-            .map(|facts| facts.with_kind(Kind::Facts));
-        let others = blobs
-            .chain([self.index.with_kind(Kind::Index)])
-            .chain(facts);
-        let others = others.map(|object| ManifestEntry {
-            object,
-            content: None,
-        });
+        let mut entries = Vec::new();
+        let mut add = |object, content| entries.push(ManifestEntry { object, content });
+        for shard in self.shards() {
+            add(shard.stored.with_kind(Kind::Package), Some(shard.lines));
+        }
+        if let Some(image) = &self.image {
+            for blob in image.blobs() {
+                add(blob.with_kind(Kind::Blob), None);
+            }
+        }
+        add(self.index.with_kind(Kind::Index), None);
+        for facts in self.facts.values() {
+            add(facts.with_kind(Kind::Facts), None);
+        }
         let all = Content {
             sha256: self.content_hash,
             size: self.size,
         };
-        let encodings = Encoding::ALL.into_iter().filter_map(|encoding| {
-            Some(ManifestEntry {
-                object: self.all.get(encoding)?.with_kind(Kind::All(encoding)),
-                content: Some(all),
-            })
-        });
+        for encoding in Encoding::ALL {
+            if let Some(stored) = self.all.get(encoding) {
+                add(stored.with_kind(Kind::All(encoding)), Some(all));
+            }
+        }
         let mut seen = BTreeSet::new();
-        let entries = shards.chain(others).chain(encodings);
-        entries.filter(|entry| seen.insert(entry.key())).collect()
+        entries.retain(|entry| seen.insert(entry.key()));
+        entries
     }
 }
 

@@ -2,9 +2,20 @@
 //! chose.
 
 use std::error::Error;
+use std::fmt;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+/// An error and its causes as the value of a field in a log line: `error = %Chain(&error)`. Foreign
+/// text in it cannot start a line of its own.
+pub struct Chain<'a>(pub &'a dyn Error);
+
+impl fmt::Display for Chain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for c in chain(self.0).chars() {
+            write_printable(f, c)?;
+        }
+        Ok(())
+    }
+}
 
 /// An error and its causes on one line, to be printed once, where the error is handled.
 pub fn chain(error: &dyn Error) -> String {
@@ -26,10 +37,14 @@ pub fn chain(error: &dyn Error) -> String {
 /// ` (os error 2)`.
 fn without_numbers(text: &str) -> String {
     let mut parts = text.split(" (os error ");
-    let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |text, part| {
-        text + part.split_once(')').map_or(part, |(_, rest)| rest)
-    })
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.split_once(')') {
+            Some((_, rest)) => text.push_str(rest),
+            None => text.push_str(part),
+        }
+    }
+    text
 }
 
 /// Least similarity of a name that is suggested, from 0 to 1: one that lacks a letter or has two of
@@ -46,74 +61,17 @@ const SIMILAR: f64 = 0.9;
 /// assert_eq!(did_you_mean("kafka", ["argocd", "etcd"]), "");
 /// ```
 pub fn did_you_mean<'a>(unknown: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    let similar = known
-        .into_iter()
-        .map(|name| (strsim::jaro_winkler(unknown, name), name));
-    let similar = similar.filter(|(similarity, _)| *similarity >= SIMILAR);
-    let best = similar.max_by(|(one, _), (other, _)| one.total_cmp(other));
-    best.map_or_else(String::new, |(_, name)| format!(" (did you mean {name}?)"))
-}
-
-/// Returns an error of a YAML parser in the words of YAML: it says the kind to write, and the kind
-/// that is there.
-///
-/// ```
-/// use model::text::yaml_error;
-///
-/// assert_eq!(yaml_error("invalid type: map, expected a sequence"), "write a list, not a mapping");
-/// assert_eq!(yaml_error("expected mapping start"), "write a mapping");
-/// assert_eq!(yaml_error("unknown field `a`"), "unknown field `a`");
-/// ```
-pub fn yaml_error(text: &str) -> String {
-    let invalid = text.strip_prefix("invalid type: ");
-    if let Some((found, wanted)) = invalid.and_then(|rest| rest.split_once(", expected ")) {
-        let wanted = yaml_kind(wanted).unwrap_or(wanted);
-        // A scalar has its value after its kind: string "a", integer `1`, boolean `true`.
-        let value = found
-            .split_once(' ')
-            .map_or(found, |(_, value)| value.trim_matches('`'));
-        return format!("write {wanted}, not {}", yaml_kind(found).unwrap_or(value));
+    let mut best = SIMILAR;
+    let mut question = String::new();
+    for name in known {
+        let similarity = strsim::jaro_winkler(unknown, name);
+        // Of several that are equally similar, the last one.
+        if similarity >= best {
+            best = similarity;
+            question = format!(" (did you mean {name}?)");
+        }
     }
-    let wanted = text.strip_prefix("expected ").and_then(yaml_kind);
-    wanted.map_or_else(|| text.to_owned(), |wanted| format!("write {wanted}"))
-}
-
-/// Returns the YAML word for a kind of value in the errors of a parser.
-fn yaml_kind(kind: &str) -> Option<&'static str> {
-    Some(match kind {
-        "a sequence" | "sequence" | "sequence start" => "a list",
-        "a map" | "map" | "mapping start" => "a mapping",
-        "a string" | "string scalar" => "a text",
-        "path string" => "a path",
-        "a boolean" => "true or false",
-        "null" | "unit value" => "nothing",
-        "u16" | "u32" | "u64" | "usize" => "a whole number",
-        _ if kind.starts_with("struct ") => "a mapping",
-        _ => return None,
-    })
-}
-
-/// First line of a certificate in PEM (RFC 7468, section 5), without its end.
-pub const PEM_BEGIN: &str = "-----BEGIN CERTIFICATE-----";
-
-/// Returns the certificates of a PEM file, each with what stands in front of the next one. They are
-/// split before they are parsed, so that one that is cut off does not hide the next one.
-pub fn pem_certificates(file: &[u8]) -> Vec<String> {
-    let text = String::from_utf8_lossy(file);
-    let certificates = text.split(PEM_BEGIN).skip(1);
-    certificates
-        .map(|rest| [PEM_BEGIN, rest].concat())
-        .collect()
-}
-
-/// Returns a PEM section with this label (RFC 7468, section 2: lines have 64 characters).
-pub fn pem(label: &str, der: &[u8]) -> String {
-    let mut text = format!("-----BEGIN {label}-----\n");
-    for line in STANDARD.encode(der).as_bytes().chunks(64) {
-        text.extend(line.iter().copied().map(char::from));
-        text.push('\n');
-    }
-    text + &format!("-----END {label}-----\n")
+    question
 }
 
 /// The most that is kept of an error: enough for what is wrong with five files.
@@ -134,13 +92,18 @@ pub fn line(text: &str, most_chars: usize) -> String {
             line.push_str("...");
             break;
         }
-        if is_unprintable(c) {
-            line.extend(c.escape_unicode());
-        } else {
-            line.push(c);
-        }
+        // A `String` takes every character.
+        let _ = write_printable(&mut line, c);
     }
     line
+}
+
+fn write_printable(text: &mut impl fmt::Write, c: char) -> fmt::Result {
+    if is_unprintable(c) {
+        write!(text, "{}", c.escape_unicode())
+    } else {
+        text.write_char(c)
+    }
 }
 
 /// Control characters, line separators, and marks that turn the direction of a line.
@@ -170,7 +133,7 @@ impl LineBuffer {
     /// Passes each line that ends in `chunk` to `each`, without its newline.
     pub fn push(&mut self, mut chunk: &[u8], mut each: impl FnMut(&[u8])) {
         while let Some(end) = memchr::memchr(b'\n', chunk) {
-            let (line, rest) = (&chunk[..end], &chunk[end + 1..]);
+            let line = &chunk[..end];
             // Most lines lie within one chunk and are not copied.
             if self.held.is_empty() {
                 each(line);
@@ -178,7 +141,7 @@ impl LineBuffer {
                 self.held.extend_from_slice(line);
                 each(&std::mem::take(&mut self.held));
             }
-            chunk = rest;
+            chunk = &chunk[end + 1..];
         }
         self.held.extend_from_slice(chunk);
     }
@@ -215,6 +178,15 @@ mod tests {
         assert_eq!(
             chain(&Door(missing)),
             "cannot open the door: No such file or directory"
+        );
+    }
+
+    #[test]
+    fn chain_in_a_log_line_stays_on_it() {
+        let forged = Door(io::Error::other("a\n2025-01-01 INFO all is well"));
+        assert_eq!(
+            Chain(&forged).to_string(),
+            "cannot open the door: a\\u{a}2025-01-01 INFO all is well"
         );
     }
 

@@ -3,6 +3,7 @@
 
 use bytes::Bytes;
 use futures_util::{TryStreamExt as _, stream::BoxStream};
+use model::text::Chain;
 use model::{Hasher, ObjectDigest, ObjectRef, Sha256, StoredDocument};
 
 use crate::{Condition, ReadError, Store, StoreError, StoreExt, optional};
@@ -124,7 +125,7 @@ pub async fn read_usable<T: StoredDocument>(
     match read_stored(store, stored).await {
         Err(error) if error.is_not_found() || error.is_damage() => {
             let key = stored.with_kind(T::KIND).key();
-            tracing::warn!(%key, error = model::text::chain(&error), "a stored document is unusable");
+            tracing::warn!(%key, error = %Chain(&error), "a stored document is unusable");
             Ok(None)
         }
         read => read.map(Some),

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, str::FromStr};
 
-use model::{CatalogName, ImageReference, text::yaml_error};
+use model::{CatalogName, ImageReference, yaml::plain_error};
 use serde::{Deserialize, de::DeserializeOwned, de::IgnoredAny};
 use serde_saphyr::Spanned;
 
@@ -172,7 +172,7 @@ fn read<T: DeserializeOwned>(text: &str) -> Result<T, ComposeError> {
         };
         let line = location.line();
         let place = format!(" at line {line}, column {}", location.column());
-        let problem = yaml_error(message.trim_end_matches(&place));
+        let problem = plain_error(message.trim_end_matches(&place));
         ComposeError::Refused(format!("line {line}: {problem}"))
     })
 }

@@ -11,7 +11,7 @@ use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_s3::config::SharedCredentialsProvider;
 use aws_smithy_http_client::tls::{TlsContext, TrustStore};
-use model::text::pem_certificates;
+use model::pem;
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
@@ -114,9 +114,9 @@ fn certificates(path: &Path) -> Result<Vec<u8>, S3Error> {
         S3Error { what, source }
     })?;
     let mut usable = Vec::new();
-    for (pem, number) in pem_certificates(&bytes).iter().zip(1_usize..) {
-        match try_certificate(pem) {
-            Ok(()) => usable.extend_from_slice(pem.as_bytes()),
+    for (certificate, number) in pem::certificates(&bytes).iter().zip(1_usize..) {
+        match try_certificate(certificate) {
+            Ok(()) => usable.extend_from_slice(certificate.as_bytes()),
             Err(error) => {
                 tracing::warn!(file = %path.display(), number, error, "skipped a CA certificate that cannot be used");
             }

@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use model::{Sha256, text::pem};
+use model::{Sha256, pem};
 use ring::rand::{SecureRandom, SystemRandom};
 use ring::signature::{
     ECDSA_P256_SHA256_ASN1, ECDSA_P384_SHA256_ASN1, ECDSA_P384_SHA384_ASN1, ED25519,
@@ -172,7 +172,7 @@ impl PublicKey {
 
     /// Returns the key as PEM with the label `PUBLIC KEY`.
     pub fn to_pem(&self) -> String {
-        pem("PUBLIC KEY", &self.der)
+        pem::section("PUBLIC KEY", &self.der)
     }
 
     /// Returns true if the signature is one of this key over the message.
@@ -181,11 +181,11 @@ impl PublicKey {
     /// ones in PKCS #1 v1.5.
     #[must_use]
     pub fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
-        let fits = |algorithm| {
+        let mut algorithms = self.kind.algorithms().into_iter();
+        algorithms.any(|algorithm| {
             let key = UnparsedPublicKey::new(algorithm, &self.key);
             key.verify(message, signature).is_ok()
-        };
-        self.kind.algorithms().into_iter().any(fits)
+        })
     }
 }
 
@@ -247,7 +247,7 @@ impl SigningKey {
         SystemRandom::new()
             .fill(seed)
             .map_err(|_| KeyError::Unusable("random Ed25519"))?;
-        Ok(pem("PRIVATE KEY", &der))
+        Ok(pem::section("PRIVATE KEY", &der))
     }
 
     /// Reads the only private key of a PEM text, as `catalog-mirror keygen` and `openssl genpkey`
@@ -318,9 +318,9 @@ fn modulus_bits(key: &[u8]) -> Option<usize> {
         UintRef::decode(reader)?;
         Ok::<_, spki::der::Error>(modulus.as_bytes())
     });
-    let modulus = modulus.ok()?;
-    let zeros = modulus.first()?.leading_zeros() as usize;
-    Some(modulus.len() * 8 - zeros)
+    let bytes = modulus.ok()?;
+    let zeros = bytes.first()?.leading_zeros() as usize;
+    Some(bytes.len() * 8 - zeros)
 }
 
 /// Returns the content of all PEM sections (RFC 7468), in their order.

@@ -80,10 +80,10 @@ fn unusable_keys_are_refused_when_read() {
         };
         assert!(fits, "{why}: {error:?}");
     }
-    let cut = pem("PUBLIC KEY", &key(openssl_keys(false)[0].pem).der[..20]);
+    let cut = pem::section("PUBLIC KEY", &key(openssl_keys(false)[0].pem).der[..20]);
     assert!(matches!(refusal(&cut), KeyError::Malformed(_)));
     assert!(matches!(
-        refusal(&pem("PRIVATE KEY", b"x")),
+        refusal(&pem::section("PRIVATE KEY", b"x")),
         KeyError::Private
     ));
     for text in ["", "ssh-ed25519 AAAA", "-----BEGIN PUBLIC KEY-----\n"] {
@@ -101,13 +101,13 @@ fn signing_key_from_pem_refuses_other_keys() {
         &SystemRandom::new(),
     )
     .unwrap();
-    let ecdsa = pem("PRIVATE KEY", ecdsa.as_ref());
+    let ecdsa = pem::section("PRIVATE KEY", ecdsa.as_ref());
     let one = SigningKey::generate_pem().unwrap();
     let public = SigningKey::from_pem(one.as_bytes())
         .unwrap()
         .public()
         .to_pem();
-    let encrypted = pem("ENCRYPTED SIGSTORE PRIVATE KEY", b"{}");
+    let encrypted = pem::section("ENCRYPTED SIGSTORE PRIVATE KEY", b"{}");
     let refused = |text: &str| SigningKey::from_pem(text.as_bytes()).unwrap_err();
     assert!(matches!(refused(&ecdsa), KeyError::NotEd25519));
     assert!(matches!(

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use model::text::{did_you_mean, yaml_error};
+use model::{text::did_you_mean, yaml::plain_error};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -91,10 +91,10 @@ impl Section {
     ) -> Vec<T> {
         let texts: Vec<String> = self.field(name).unwrap_or_default();
         let place = self.place_of(name);
-        let parsed = texts
+        texts
             .iter()
-            .filter_map(|text| self.problems.ok(&place, parse(text)));
-        parsed.collect()
+            .filter_map(|text| self.problems.ok(&place, parse(text)))
+            .collect()
     }
 
     /// Takes a field that is a mapping itself.
@@ -119,14 +119,15 @@ impl Section {
     /// `name`, or its number.
     pub(crate) fn sections(&mut self, name: &'static str, kind: &str) -> Vec<Self> {
         let values: Vec<Value> = self.field(name).unwrap_or_default();
-        let sections = values.into_iter().zip(1..).filter_map(|(value, number)| {
+        let mut sections = Vec::new();
+        for (value, number) in values.into_iter().zip(1..) {
             let place = match value.get("name").and_then(Value::as_str) {
                 Some(name) => format!("{}, {kind} {name}", self.place),
                 None => format!("{}, {kind} number {number}", self.place),
             };
-            Self::new(value, place, &self.problems)
-        });
-        sections.collect()
+            sections.extend(Self::new(value, place, &self.problems));
+        }
+        sections
     }
 
     /// Takes all fields that are left, for a section whose names are looked up elsewhere.
@@ -151,21 +152,24 @@ pub(crate) fn deserialize<T: DeserializeOwned>(
     place: &str,
     problems: &Problems,
 ) -> Option<T> {
-    let read = serde_path_to_error::deserialize(value);
-    let add = |error: serde_path_to_error::Error<serde_json::Error>| {
-        let place = match error.path().to_string().as_str() {
-            // The path of the value itself.
-            "." => place.to_owned(),
-            path => format!("{place}, {path}"),
-        };
-        problems.add(place, yaml_error(&error.into_inner().to_string()));
-    };
-    read.map_err(add).ok()
+    match serde_path_to_error::deserialize(value) {
+        Ok(read) => Some(read),
+        Err(error) => {
+            let place = match error.path().to_string().as_str() {
+                // The path of the value itself.
+                "." => place.to_owned(),
+                path => format!("{place}, {path}"),
+            };
+            problems.add(place, plain_error(&error.into_inner().to_string()));
+            None
+        }
+    }
 }
 
 /// Returns a scalar as it is written, so that `10` and `"10"` are the same value.
 pub(crate) fn text(value: &Value) -> String {
-    value
-        .as_str()
-        .map_or_else(|| value.to_string(), ToOwned::to_owned)
+    match value.as_str() {
+        Some(text) => text.to_owned(),
+        None => value.to_string(),
+    }
 }
