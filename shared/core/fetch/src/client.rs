@@ -142,7 +142,8 @@ impl Fetcher {
         url: Url,
         request: &RequestSpec,
     ) -> Result<FetchResponse, FailedFetch> {
-        let (home, peer) = (url.origin(), Peer::of(&url, None));
+        let home = url.origin();
+        let peer = Peer::of(&url, None);
         let mut target = RedirectTarget::configured(url).map_err(|error| error.at(peer.clone()))?;
         // A redirect back to the first server gets no credentials: another server chose that URL.
         let mut is_home = true;
@@ -151,8 +152,9 @@ impl Fetcher {
             if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
                 return Ok(response);
             }
-            let next = target.follow(response.headers(), response.sender, self.settings());
-            target = next.map_err(|error| error.at(response.peer))?;
+            target = target
+                .follow(response.headers(), response.sender, self.settings())
+                .map_err(|error| error.at(response.peer))?;
             is_home &= home == target.url.origin();
         }
         Err(RedirectRefusal::TooMany.error(&target.url).at(peer))
@@ -176,10 +178,11 @@ impl Fetcher {
         if let Some(body) = &request.body {
             builder = builder.body(body.clone());
         }
-        let sent = self.traffic.wait(builder.send()).await;
-        let sent = sent.and_then(|sent| sent.map_err(FetchError::from_transport));
         let peer = Peer::of(&target.url, proxy);
-        let response = sent.map_err(|error| error.at(peer.clone()))?;
+        let sent = self.traffic.wait(builder.send()).await;
+        let response = sent
+            .and_then(|sent| sent.map_err(FetchError::from_transport))
+            .map_err(|error| error.at(peer.clone()))?;
         Ok(FetchResponse {
             is_home,
             // The scope of the peer that answered, and not of its name, which may resolve to
@@ -197,7 +200,11 @@ impl Fetcher {
     fn client(&self, nearest: AddressScope, proxy: Option<&Url>) -> Client {
         // Through a proxy only the proxy's own name is resolved here, and the operator has chosen
         // that.
-        let nearest = proxy.map_or(nearest, |_| AddressScope::Machine);
+        let nearest = if proxy.is_some() {
+            AddressScope::Machine
+        } else {
+            nearest
+        };
         let kind = ClientKind {
             proxy: proxy.cloned(),
             nearest,
@@ -206,8 +213,9 @@ impl Fetcher {
         if let Some(client) = pools.clients.get(&kind) {
             return client.clone();
         }
-        let client = self.build(&pools.trusted, nearest, proxy);
-        let client = client.expect("`new` has built a client from these settings");
+        let client = self
+            .build(&pools.trusted, nearest, proxy)
+            .expect("`new` has built a client from these settings");
         pools.clients.insert(kind, client.clone());
         client
     }
@@ -215,10 +223,12 @@ impl Fetcher {
     /// Returns the scope that an answer came from. Behind a proxy only the URL tells, and an
     /// unknown name counts as far.
     fn sender(&self, response: &Response, is_proxied: bool) -> AddressScope {
-        let peer = response.remote_addr().filter(|_| !is_proxied);
-        peer.map(|address| (self.settings.network.scope)(address.ip()))
-            .or(AddressScope::written_in(response.url()))
-            .unwrap_or(AddressScope::Internet)
+        if let Some(address) = response.remote_addr()
+            && !is_proxied
+        {
+            return (self.settings.network.scope)(address.ip());
+        }
+        AddressScope::written_in(response.url()).unwrap_or(AddressScope::Internet)
     }
 
     fn build(
@@ -232,15 +242,14 @@ impl Fetcher {
             network: settings.network.clone(),
             nearest,
         };
+        // Bodies without a content coding. Without the header a server may choose any (RFC 9110,
+        // section 12.5.3).
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let builder = Client::builder()
             .tls_backend_preconfigured(Arc::clone(trusted).config()?)
             .user_agent(USER_AGENT)
-            // Bodies without a content coding. Without the header a server may choose any (RFC
-            // 9110, section 12.5.3).
-            .default_headers(HeaderMap::from_iter([(
-                ACCEPT_ENCODING,
-                HeaderValue::from_static("identity"),
-            )]))
+            .default_headers(headers)
             .connect_timeout(settings.connect_timeout)
             .read_timeout(settings.read_timeout)
             .dns_resolver(Arc::new(resolver))
@@ -254,11 +263,13 @@ impl Fetcher {
             .no_zstd()
             .no_deflate();
         // Chosen here for each request, so the client must not look at the environment itself.
-        let builder = match proxy.map(|proxy| reqwest::Proxy::all(proxy.as_str())) {
-            None => builder.no_proxy(),
-            Some(proxy) => builder.proxy(proxy.map_err(FetchSettingsError::Client)?),
+        let client = match proxy {
+            None => builder.no_proxy().build(),
+            Some(proxy) => {
+                reqwest::Proxy::all(proxy.as_str()).and_then(|proxy| builder.proxy(proxy).build())
+            }
         };
-        builder.build().map_err(FetchSettingsError::Client)
+        client.map_err(FetchSettingsError::Client)
     }
 }
 

@@ -128,8 +128,10 @@ impl Peer {
 impl fmt::Display for Peer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.host)?;
-        let mut proxy = self.proxy.iter();
-        proxy.try_for_each(|proxy| write!(f, " through the proxy {proxy}"))
+        match &self.proxy {
+            Some(proxy) => write!(f, " through the proxy {proxy}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -223,9 +225,10 @@ fn tls_cause(error: &reqwest::Error) -> String {
 /// Returns the text of the first cause. The errors in front of it name the libraries that pass it
 /// on.
 fn root_cause(error: &(dyn StdError + 'static)) -> String {
-    causes(error)
-        .last()
-        .map_or_else(String::new, ToString::to_string)
+    match causes(error).last() {
+        Some(cause) => cause.to_string(),
+        None => String::new(),
+    }
 }
 
 /// Returns the first cause of type `T`.
@@ -324,8 +327,10 @@ pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 /// ```
 pub fn authority(url: &Url) -> String {
     let host = url.host_str().unwrap_or("nowhere");
-    url.port()
-        .map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+    match url.port() {
+        Some(port) => format!("{host}:{port}"),
+        None => host.to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -52,11 +52,14 @@ impl HeaderFiles {
     /// [`HeaderFileError`].
     pub fn read(&self, host: &str) -> Result<HeaderMap, HeaderFileError> {
         let host = host.to_ascii_lowercase();
-        let name = host
-            .rsplit_once(':')
-            .map_or(host.as_str(), |(name, _)| name);
-        let path = self.0.get(&host).or_else(|| self.0.get(name));
-        path.map_or_else(|| Ok(HeaderMap::new()), |path| read_header_file(path))
+        let name = match host.rsplit_once(':') {
+            Some((name, _)) => name,
+            None => &host,
+        };
+        match self.0.get(&host).or_else(|| self.0.get(name)) {
+            Some(path) => read_header_file(path),
+            None => Ok(HeaderMap::new()),
+        }
     }
 }
 
@@ -70,11 +73,10 @@ pub fn read_header_file(path: &Path) -> Result<HeaderMap, HeaderFileError> {
         source,
     })?;
     let mut fields = HeaderMap::new();
-    for (line, number) in text
-        .lines()
-        .zip(1_usize..)
-        .filter(|(line, _)| !line.trim().is_empty())
-    {
+    for (line, number) in text.lines().zip(1_usize..) {
+        if line.trim().is_empty() {
+            continue;
+        }
         let (name, value) = field(line).ok_or_else(|| HeaderFileError::Line {
             path: path.to_owned(),
             number,

@@ -106,7 +106,10 @@ impl AddressScope {
         if name == "localhost" || name.ends_with(".localhost") {
             return Some(Self::Machine);
         }
-        METADATA_NAMES.contains(&name).then_some(Self::Forbidden)
+        if METADATA_NAMES.contains(&name) {
+            return Some(Self::Forbidden);
+        }
+        None
     }
 }
 
@@ -133,15 +136,20 @@ impl Network {
         found: &[IpAddr],
         nearest: AddressScope,
     ) -> Result<Vec<SocketAddr>, RedirectRefusal> {
-        let scope = |address: &&IpAddr| (self.scope)(**address);
-        // Dropped one by one: a name may have both a public and a private address, and the public
-        // one may be used.
-        let allowed = found.iter().filter(|address| scope(address) <= nearest);
-        // The client replaces port 0 by the port of the URL.
-        let allowed: Vec<_> = allowed
-            .map(|address| SocketAddr::new(*address, 0))
-            .collect();
-        match found.iter().map(|address| scope(&address)).max() {
+        let mut allowed = Vec::new();
+        let mut refused = None;
+        // One by one: a name may have both a public and a private address, and the public one may
+        // be used.
+        for address in found {
+            let scope = (self.scope)(*address);
+            if scope <= nearest {
+                // The client replaces port 0 by the port of the URL.
+                allowed.push(SocketAddr::new(*address, 0));
+            } else {
+                refused = refused.max(Some(scope));
+            }
+        }
+        match refused {
             Some(scope) if allowed.is_empty() => Err(scope.refusal()),
             _ => Ok(allowed),
         }
@@ -150,7 +158,8 @@ impl Network {
 
 impl Resolve for ScopedResolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let (network, nearest) = (self.network.clone(), self.nearest);
+        let network = self.network.clone();
+        let nearest = self.nearest;
         let found = (network.lookup)(name.as_str().to_owned());
         Box::pin(async move {
             let addresses: Addrs = Box::new(network.allowed(&found.await?, nearest)?.into_iter());
@@ -203,13 +212,14 @@ fn of_v6(address: Ipv6Addr) -> AddressScope {
 /// Returns the IPv4 address inside an IPv6 address: mapped (RFC 4291), NAT64 (RFC 6052) or 6to4
 /// (RFC 3056).
 fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
-    let join = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
     match address.segments() {
         [0, 0, 0, 0, 0, 0xffff, high, low]
         | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
-        | [0x2002, high, low, ..] => Some(join(high, low)),
+        | [0x2002, high, low, ..]
         // The old IPv4-compatible form. Below 1.0.0.0 it would swallow `::` and `::1`.
-        [0, 0, 0, 0, 0, 0, high @ 0x100..=0xffff, low] => Some(join(high, low)),
+        | [0, 0, 0, 0, 0, 0, high @ 0x100..=0xffff, low] => {
+            Some(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)))
+        }
         _ => None,
     }
 }

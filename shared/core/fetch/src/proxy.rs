@@ -67,26 +67,22 @@ impl Proxy {
 
     /// Reads these variables. Proxies that are not URLs are logged and ignored, as Go ignores them.
     pub fn of(variable: impl Fn(&str) -> Option<String>) -> Self {
-        let variable = |name: &str| {
-            let found = [name.to_owned(), name.to_ascii_lowercase()];
-            found
-                .iter()
-                .find_map(|name| variable(name).filter(|value| !value.is_empty()))
-        };
+        let filled = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let either = |name: &str| filled(name).or_else(|| filled(&name.to_ascii_lowercase()));
         let proxy = |name: &str| {
-            let url = proxy_url(&variable(name)?);
+            let url = proxy_url(&either(name)?);
             if url.is_none() {
                 // The value may hold a password.
                 tracing::warn!(name, "ignored a proxy that is not a URL");
             }
             url
         };
-        let no_proxy = variable("NO_PROXY").unwrap_or_default();
+        let no_proxy = either("NO_PROXY").unwrap_or_default();
         Self {
             https: proxy("HTTPS_PROXY").or_else(|| proxy("ALL_PROXY")),
             http: proxy("HTTP_PROXY").or_else(|| proxy("ALL_PROXY")),
             direct: no_proxy.split(',').filter_map(DirectHosts::read).collect(),
-            is_cgi: variable("REQUEST_METHOD").is_some(),
+            is_cgi: either("REQUEST_METHOD").is_some(),
         }
     }
 
@@ -101,11 +97,16 @@ impl Proxy {
             "http" => self.http.as_ref(),
             _ => None,
         };
-        let proxy = proxy.filter(|_| !self.is_direct(url));
-        match proxy.map(Url::scheme) {
-            None | Some("http" | "https" | "socks5" | "socks5h") => Ok(proxy),
+        let Some(proxy) = proxy else {
+            return Ok(None);
+        };
+        if self.is_direct(url) {
+            return Ok(None);
+        }
+        match proxy.scheme() {
+            "http" | "https" | "socks5" | "socks5h" => Ok(Some(proxy)),
             // The HTTP client would go to the server itself.
-            Some(_) => Err(FetchError::Proxy(SCHEME)),
+            _ => Err(FetchError::Proxy(SCHEME)),
         }
     }
 
@@ -113,15 +114,15 @@ impl Proxy {
         let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
             return true;
         };
-        let address = host.trim_matches(['[', ']']).parse().ok();
-        let address = address.map(|address: IpAddr| address.to_canonical());
-        let is_this_machine =
-            host == "localhost" || address.is_some_and(|address| address.is_loopback());
-        is_this_machine
-            || self
-                .direct
-                .iter()
-                .any(|hosts| hosts.hold(host, address, port))
+        let address = match host.trim_matches(['[', ']']).parse::<IpAddr>() {
+            Ok(address) => Some(address.to_canonical()),
+            Err(_) => None,
+        };
+        if host == "localhost" || address.is_some_and(|address| address.is_loopback()) {
+            return true;
+        }
+        let mut direct = self.direct.iter();
+        direct.any(|hosts| hosts.hold(host, address, port))
     }
 }
 
@@ -152,9 +153,14 @@ impl DirectHosts {
             let network = address.to_canonical().into();
             return Some(Self::Network { network, port });
         }
-        let below = host.strip_prefix("*.").or_else(|| host.strip_prefix('.'));
-        let domain = below.map_or_else(|| ascii(host), |below| format!(".{}", ascii(below)));
-        (!host.is_empty()).then_some(Self::Names { domain, port })
+        if host.is_empty() {
+            return None;
+        }
+        let domain = match host.strip_prefix("*.").or_else(|| host.strip_prefix('.')) {
+            Some(below) => format!(".{}", ascii(below)),
+            None => ascii(host),
+        };
+        Some(Self::Names { domain, port })
     }
 
     fn hold(&self, host: &str, address: Option<IpAddr>, port: u16) -> bool {
@@ -165,9 +171,11 @@ impl DirectHosts {
                 network.contains(&address) && fits(port)
             }
             (Self::Names { domain, port }, None) => {
-                let is_below =
-                    |rest: &str| rest.is_empty() || rest.ends_with('.') || domain.starts_with('.');
-                host.strip_suffix(domain.as_str()).is_some_and(is_below) && fits(port)
+                let Some(rest) = host.strip_suffix(domain.as_str()) else {
+                    return false;
+                };
+                let is_below = rest.is_empty() || rest.ends_with('.') || domain.starts_with('.');
+                is_below && fits(port)
             }
             _ => false,
         }
@@ -192,19 +200,23 @@ fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
 
 /// Returns a name as it is in URLs, where it has no other letters than those of ASCII.
 fn ascii(name: &str) -> String {
-    let url = Url::parse(&format!("http://{name}"))
-        .ok()
-        .filter(|_| !name.is_ascii());
+    if name.is_ascii() {
+        return name.to_owned();
+    }
+    let url = Url::parse(&format!("http://{name}")).ok();
     let host = url.as_ref().and_then(Url::host_str);
     host.unwrap_or(name).to_owned()
 }
 
 /// Returns the URL of a proxy, which may lack its scheme.
 fn proxy_url(text: &str) -> Option<Url> {
-    let whole = Url::parse(text).ok().filter(Url::has_host);
-    let whole = whole.or_else(|| Url::parse(&format!("http://{text}")).ok());
+    let url = match Url::parse(text) {
+        Ok(url) if url.has_host() => url,
+        _ => Url::parse(&format!("http://{text}")).ok()?,
+    };
     // The HTTP client ignores a proxy that it cannot parse.
-    whole.filter(|url| url.as_str().parse::<http::Uri>().is_ok())
+    url.as_str().parse::<http::Uri>().ok()?;
+    Some(url)
 }
 
 #[cfg(test)]

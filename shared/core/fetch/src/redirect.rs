@@ -80,57 +80,69 @@ impl RedirectTarget {
         } else {
             sender
         };
-        let broken_rule = || match to.scheme() {
-            "http" if !settings.allows_plain_http(&host) => Some(RedirectRefusal::PlainHttp),
-            _ => too_near(&to, nearest),
-        };
-        match unusable(&to).or_else(broken_rule) {
-            Some(reason) => Err(reason.error(&to)),
-            None => Ok(Self { url: to, nearest }),
+        if let Some(reason) = unusable(&to) {
+            return Err(reason.error(&to));
         }
+        if to.scheme() == "http" && !settings.allows_plain_http(&host) {
+            return Err(RedirectRefusal::PlainHttp.error(&to));
+        }
+        if let Some(reason) = too_near(&to, nearest) {
+            return Err(reason.error(&to));
+        }
+        Ok(Self { url: to, nearest })
     }
 }
 
 /// Returns the reason to refuse a URL wherever it leads: a scheme other than HTTP, or credentials
 /// in it.
 pub fn unusable(to: &Url) -> Option<RedirectRefusal> {
-    match to.scheme() {
-        "https" | "http" => (!to.username().is_empty() || to.password().is_some())
-            .then_some(RedirectRefusal::Userinfo),
-        _ => Some(RedirectRefusal::Scheme),
+    if !matches!(to.scheme(), "https" | "http") {
+        return Some(RedirectRefusal::Scheme);
     }
+    if !to.username().is_empty() || to.password().is_some() {
+        return Some(RedirectRefusal::Userinfo);
+    }
+    None
 }
 
 fn too_near(to: &Url, nearest: AddressScope) -> Option<RedirectRefusal> {
-    AddressScope::written_in(to)
-        .filter(|scope| *scope > nearest)
-        .map(AddressScope::refusal)
+    match AddressScope::written_in(to) {
+        Some(scope) if scope > nearest => Some(scope.refusal()),
+        _ => None,
+    }
 }
 
 /// Returns the target of the first link to a next page in the `Link` header (RFC 8288, "Web
 /// Linking"), as written.
 pub fn next_link(headers: &HeaderMap) -> Option<String> {
-    let fields = headers
-        .get_all(LINK)
-        .iter()
-        .filter_map(|field| field.to_str().ok());
-    // No URL holds angle brackets, so that each link begins at one.
-    let mut links = fields.flat_map(|field| field.split('<').skip(1));
-    links.find_map(next_in).map(ToOwned::to_owned)
+    for field in headers.get_all(LINK) {
+        let Ok(field) = field.to_str() else {
+            continue;
+        };
+        // No URL holds angle brackets, so that each link begins at one.
+        for link in field.split('<').skip(1) {
+            if let Some(target) = next_in(link) {
+                return Some(target.to_owned());
+            }
+        }
+    }
+    None
 }
 
 /// Returns the target of `TARGET>; PARAMETERS` if it is the next page.
 fn next_in(link: &str) -> Option<&str> {
     let (target, parameters) = link.split_once('>')?;
-    let is_next = |parameter: &str| {
-        let (name, value) = parameter.split_once('=')?;
-        let is_relation = name.trim().eq_ignore_ascii_case("rel");
-        Some(is_relation && value.trim().trim_matches('"').eq_ignore_ascii_case("next"))
-    };
-    let mut parameters = parameters.trim_end_matches([',', ' ', '\t']).split(';');
-    parameters
-        .any(|parameter| is_next(parameter) == Some(true))
-        .then_some(target)
+    let parameters = parameters.trim_end_matches([',', ' ', '\t']);
+    for parameter in parameters.split(';') {
+        let Some((name, value)) = parameter.split_once('=') else {
+            continue;
+        };
+        let value = value.trim().trim_matches('"');
+        if name.trim().eq_ignore_ascii_case("rel") && value.eq_ignore_ascii_case("next") {
+            return Some(target);
+        }
+    }
+    None
 }
 
 #[cfg(test)]

@@ -89,9 +89,10 @@ impl FetchResponse {
     /// Returns the declared length of the body, in bytes. `None` also for a body with a content
     /// coding.
     pub fn content_length(&self) -> Option<u64> {
-        self.response
-            .content_length()
-            .filter(|_| self.coding.is_none())
+        if self.coding.is_some() {
+            return None;
+        }
+        self.response.content_length()
     }
 
     /// Leaves a body of exactly this many bytes as it is. Some storage labels compressed files with
@@ -123,15 +124,17 @@ impl FetchResponse {
         }
         let started = Instant::now();
         let received = self.traffic.wait(self.response.chunk()).await;
-        let checked = received.and_then(|received| {
-            let chunk = received.map_err(FetchError::from_transport)?;
-            if let Some(bytes) = &chunk {
-                self.traffic.counted.lock().bytes += bytes.len() as u64;
-                self.guard.record(started.elapsed(), bytes.len() as u64)?;
-            }
-            Ok(chunk)
-        });
-        checked.map_err(|error| error.at(self.peer.clone()))
+        let chunk = received
+            .and_then(|received| received.map_err(FetchError::from_transport))
+            .map_err(|error| error.at(self.peer.clone()))?;
+        if let Some(bytes) = &chunk {
+            let count = bytes.len() as u64;
+            self.traffic.counted.lock().bytes += count;
+            self.guard
+                .record(started.elapsed(), count)
+                .map_err(|error| error.at(self.peer.clone()))?;
+        }
+        Ok(chunk)
     }
 
     /// Reads the whole body into memory and decodes gzip. Some proxies compress documents though
@@ -181,9 +184,8 @@ impl ResumableBody {
     /// [`Self::request_rest`] and [`Self::continue_with`] its answer.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, FailedFetch> {
         while let Some(mut chunk) = self.response.chunk().await? {
-            let skipped = chunk
-                .len()
-                .min(usize::try_from(self.skip).unwrap_or(usize::MAX));
+            let skip = usize::try_from(self.skip).unwrap_or(usize::MAX);
+            let skipped = skip.min(chunk.len());
             self.skip -= skipped as u64;
             let fresh = chunk.split_off(skipped);
             if !fresh.is_empty() {
@@ -216,7 +218,9 @@ impl ResumableBody {
     #[must_use]
     pub fn request_rest(&self, request: RequestSpec) -> RequestSpec {
         let mut request = request.from_position(self.position);
-        if let Some(tag) = self.strong_tag.as_ref().filter(|_| self.position > 0) {
+        if let Some(tag) = &self.strong_tag
+            && self.position > 0
+        {
             request.headers.insert(IF_RANGE, tag.clone());
         }
         request
@@ -227,16 +231,18 @@ impl ResumableBody {
     /// # Errors
     /// [`FetchError::Range`] for a partial answer that starts elsewhere.
     pub fn continue_with(&mut self, response: FetchResponse) -> Result<(), FailedFetch> {
-        let is_partial = response.status() == StatusCode::PARTIAL_CONTENT;
-        let range = response.headers().get(CONTENT_RANGE);
-        let range = range
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or_default();
-        if is_partial && !range.starts_with(&format!("bytes {}-", self.position)) {
-            return Err(FetchError::Range.at(response.peer));
+        if response.status() == StatusCode::PARTIAL_CONTENT {
+            let field = response.headers().get(CONTENT_RANGE);
+            let range = field.and_then(|value| value.to_str().ok());
+            let start = format!("bytes {}-", self.position);
+            if range.is_none_or(|range| !range.starts_with(&start)) {
+                return Err(FetchError::Range.at(response.peer));
+            }
+            self.skip = 0;
+        } else {
+            // A whole answer begins with the bytes that are known already.
+            self.skip = self.position;
         }
-        // A whole answer begins with the bytes that are known already.
-        self.skip = if is_partial { 0 } else { self.position };
         self.response = response;
         Ok(())
     }
@@ -264,21 +270,27 @@ impl ThroughputGuard {
                 waited: self.waited,
             });
         }
-        (self.waited, self.bytes) = (Duration::ZERO, 0);
+        self.waited = Duration::ZERO;
+        self.bytes = 0;
         Ok(())
     }
 }
 
 /// Returns the name of the content coding of an answer (RFC 9110, section 8.4), cleaned for logs.
 pub(crate) fn content_coding(headers: &HeaderMap) -> Option<String> {
-    let names = headers.get_all(CONTENT_ENCODING).iter();
-    let mut names: Vec<_> = names
-        .map(|name| String::from_utf8_lossy(name.as_bytes()))
-        .collect();
-    // Storage that keeps the header of an upload in chunks sends it with the plain object.
-    names.retain(|name| !["", "identity", "aws-chunked"].contains(&name.trim()));
-    let name = names.join(", ").trim().to_ascii_lowercase();
-    (!name.is_empty()).then(|| SentSecrets::default().show(&name))
+    let mut codings = Vec::new();
+    for field in headers.get_all(CONTENT_ENCODING) {
+        let coding = String::from_utf8_lossy(field.as_bytes());
+        // Storage that keeps the header of an upload in chunks sends it with the plain object.
+        if !matches!(coding.trim(), "" | "identity" | "aws-chunked") {
+            codings.push(coding);
+        }
+    }
+    if codings.is_empty() {
+        return None;
+    }
+    let name = codings.join(", ").trim().to_ascii_lowercase();
+    Some(SentSecrets::default().show(&name))
 }
 
 fn gunzip(body: &[u8], coding: String, limit: u64) -> Result<Bytes, FetchError> {
@@ -297,7 +309,10 @@ fn gunzip(body: &[u8], coding: String, limit: u64) -> Result<Bytes, FetchError> 
 /// must not carry one (RFC 9110, section 13.1.5).
 fn strong_tag(headers: &HeaderMap) -> Option<HeaderValue> {
     let tag = headers.get(ETAG)?;
-    tag.as_bytes().starts_with(b"\"").then(|| tag.clone())
+    if !tag.as_bytes().starts_with(b"\"") {
+        return None;
+    }
+    Some(tag.clone())
 }
 
 #[cfg(test)]

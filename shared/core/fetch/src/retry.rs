@@ -37,16 +37,16 @@ impl RetryWaits {
     /// Starts the schedule for a request whose first attempt begins now.
     pub fn new(schedule: &RetrySchedule) -> Self {
         // Jitter, because clients that failed together would otherwise return together.
-        let delays = ExponentialBuilder::new()
+        let builder = ExponentialBuilder::new()
             .with_jitter()
             .with_min_delay(schedule.first)
             .with_max_delay(schedule.longest);
         let delays = match schedule.attempts {
-            Some(attempts) => delays.with_max_times(attempts.saturating_sub(1)),
-            None => delays.without_max_times(),
+            Some(attempts) => builder.with_max_times(attempts.saturating_sub(1)).build(),
+            None => builder.without_max_times().build(),
         };
         Self {
-            delays: delays.build(),
+            delays,
             deadline: Instant::now() + schedule.total,
             attempts: AttemptCount::default(),
         }
@@ -55,14 +55,19 @@ impl RetryWaits {
     /// Returns the wait before the next attempt, or `None` if no attempt is left. `asked` is the
     /// value of `Retry-After`.
     pub fn next_wait(&mut self, asked: Option<Duration>) -> Option<Duration> {
-        let delay = self.delays.next()?;
-        // Never earlier than the server asked. The extra quarter spreads the clients that were
-        // given the same time.
-        let delay = asked.map_or(delay, |asked| asked.saturating_add(delay / 4));
+        let own = self.delays.next()?;
+        let delay = match asked {
+            // Never earlier than the server asked. The extra quarter spreads the clients that were
+            // given the same time.
+            Some(asked) => asked.saturating_add(own / 4),
+            None => own,
+        };
         // Compared as durations: a server can ask for a wait beyond the range of the clock.
-        let fits = delay <= self.deadline.saturating_duration_since(Instant::now());
-        self.attempts.repeats += usize::from(fits);
-        fits.then_some(delay)
+        if delay > self.deadline.saturating_duration_since(Instant::now()) {
+            return None;
+        }
+        self.attempts.repeats += 1;
+        Some(delay)
     }
 }
 
@@ -101,19 +106,20 @@ impl Retries {
         let Some((failure, attempts)) = error.exchange_mut() else {
             return Err(error);
         };
-        let wait = failure
-            .is_transient()
-            .then(|| self.waits.next_wait(failure.retry_after()));
-        let Some(delay) = wait.flatten() else {
+        let mut delay = None;
+        if failure.is_transient() {
+            delay = self.waits.next_wait(failure.retry_after());
+        }
+        let Some(delay) = delay else {
             *attempts = self.waits.attempts;
             return Err(error);
         };
         tracing::debug!(failure = %failure, delay_ms = delay.as_millis(), "retrying the request");
-        let Err(too_long) = self.fetcher.traffic.wait(sleep(delay)).await else {
-            return Ok(());
-        };
-        *failure = too_long;
-        Err(error)
+        if let Err(too_long) = self.fetcher.traffic.wait(sleep(delay)).await {
+            *failure = too_long;
+            return Err(error);
+        }
+        Ok(())
     }
 
     /// Repeats `attempt` until it succeeds, fails for good or has no attempt left.

@@ -104,10 +104,12 @@ impl FetchSettings {
 
 /// Returns true if the list names `host`, with its port or for all of them.
 pub(crate) fn is_listed(list: &[String], host: &str) -> bool {
-    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
-    let matches =
-        |listed: &String| listed.eq_ignore_ascii_case(host) || listed.eq_ignore_ascii_case(name);
-    list.iter().any(matches)
+    let name = match host.rsplit_once(':') {
+        Some((name, _)) => name,
+        None => host,
+    };
+    list.iter()
+        .any(|listed| listed.eq_ignore_ascii_case(host) || listed.eq_ignore_ascii_case(name))
 }
 
 /// Limits on the attempts of one request. The waits double from `first` to `longest`, with jitter.

@@ -65,14 +65,11 @@ impl AuthDocument {
         registry: &str,
         repository: &str,
     ) -> Result<Option<Login>, CredentialsError> {
-        let helper_of = |key: &str| {
-            self.cred_helpers
-                .as_ref()?
-                .get(key)
-                .filter(|name| !name.is_empty())
-        };
+        let helpers = self.cred_helpers.as_ref();
         for key in keys(registry, repository) {
-            if let Some(helper) = helper_of(&key) {
+            if let Some(helper) = helpers.and_then(|helpers| helpers.get(&key))
+                && !helper.is_empty()
+            {
                 return self.ask(helper, &key).await;
             }
             if let Some(entry) = self.entry(&key)
@@ -86,9 +83,9 @@ impl AuthDocument {
         } else {
             registry
         };
-        match self.creds_store.as_deref().filter(|name| !name.is_empty()) {
+        match self.creds_store.as_deref() {
+            None | Some("") => Ok(None),
             Some(store) => self.ask(store, server).await,
-            None => Ok(None),
         }
     }
 
@@ -105,14 +102,16 @@ impl AuthDocument {
 
     fn entry(&self, key: &str) -> Option<&AuthEntry> {
         let auths = self.auths.as_ref()?;
+        if let Some(entry) = auths.get(key) {
+            return Some(entry);
+        }
+        if key.contains('/') {
+            return None;
+        }
         // Old docker wrote URLs as keys.
-        let same = |written: &str| !key.contains('/') && host_of(written) == key;
-        auths.get(key).or_else(|| {
-            auths
-                .iter()
-                .find(|(written, _)| same(written))
-                .map(|(_, entry)| entry)
-        })
+        let mut auths = auths.iter();
+        let (_, entry) = auths.find(|(written, _)| host_of(written) == key)?;
+        Some(entry)
     }
 
     fn login(&self, key: &str, entry: &AuthEntry) -> Result<Option<Login>, CredentialsError> {
@@ -121,14 +120,14 @@ impl AuthDocument {
             password: password.to_owned(),
             origin: self.origin.clone(),
         };
-        if let Some(token) = entry
-            .identitytoken
-            .as_ref()
-            .filter(|token| !token.is_empty())
+        if let Some(token) = &entry.identitytoken
+            && !token.is_empty()
         {
             return Ok(Some(login(TOKEN_USER, token)));
         }
-        if let Some(auth) = entry.auth.as_ref().filter(|auth| !auth.is_empty()) {
+        if let Some(auth) = &entry.auth
+            && !auth.is_empty()
+        {
             let decoded = decode(auth);
             let fields = decoded.as_deref().and_then(|text| text.split_once(':'));
             let (user, password) = fields.ok_or_else(|| CredentialsError::Format {
@@ -137,9 +136,11 @@ impl AuthDocument {
             })?;
             return Ok(Some(login(user, password.trim_end_matches('\0'))));
         }
-        // docker writes an empty entry when the credentials are in the store.
-        let fields = entry.username.as_ref().zip(entry.password.as_ref());
-        Ok(fields.map(|(user, password)| login(user, password)))
+        match (&entry.username, &entry.password) {
+            (Some(user), Some(password)) => Ok(Some(login(user, password))),
+            // docker writes an empty entry when the credentials are in the store.
+            _ => Ok(None),
+        }
     }
 }
 
@@ -162,10 +163,13 @@ fn is_docker_hub(registry: &str) -> bool {
 }
 
 fn host_of(key: &str) -> &str {
-    let stripped = key
+    let url = key
         .strip_prefix("https://")
         .or_else(|| key.strip_prefix("http://"));
-    stripped.map_or(key, |rest| rest.split('/').next().unwrap_or(rest))
+    match url {
+        Some(rest) => rest.split('/').next().unwrap_or(rest),
+        None => key,
+    }
 }
 
 fn decode(auth: &str) -> Option<String> {

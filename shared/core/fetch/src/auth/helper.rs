@@ -33,10 +33,10 @@ pub(crate) async fn get(
         helper: helper.to_owned(),
         why,
     };
-    let running = timeout(TIMEOUT, run(helper, server)).await;
-    let output =
-        running.map_err(|_| failed(format!("no answer within {} s", TIMEOUT.as_secs())))?;
-    let output = output.map_err(|source| CredentialsError::Run {
+    let Ok(ran) = timeout(TIMEOUT, run(helper, server)).await else {
+        return Err(failed(format!("no answer within {} s", TIMEOUT.as_secs())));
+    };
+    let output = ran.map_err(|source| CredentialsError::Run {
         helper: helper.to_owned(),
         source,
     })?;

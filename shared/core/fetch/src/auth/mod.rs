@@ -29,7 +29,10 @@ pub struct Login {
 impl Login {
     /// Returns the token that stands for a login, if there is one in place of a password.
     pub fn identity_token(&self) -> Option<&str> {
-        (self.user == TOKEN_USER).then_some(&self.password)
+        if self.user != TOKEN_USER {
+            return None;
+        }
+        Some(&self.password)
     }
 }
 
@@ -112,31 +115,34 @@ pub async fn find_login(
 
 /// Returns the named files, else those of the environment.
 fn credential_files(named: &[PathBuf], env: impl Fn(&str) -> Option<OsString>) -> CredentialFiles {
-    let env = |name: &str| {
-        env(name)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
+    let path = |name: &str| match env(name) {
+        Some(value) if !value.is_empty() => Some(PathBuf::from(value)),
+        _ => None,
     };
     let mut paths = named.to_vec();
     if named.is_empty() {
-        paths.extend(env("REGISTRY_AUTH_FILE"));
+        paths.extend(path("REGISTRY_AUTH_FILE"));
     }
-    let are_required = !paths.is_empty();
-    if !are_required {
-        let home = env("HOME");
-        let in_home = |rest: &str| home.as_deref().map(|home: &Path| home.join(rest));
-        let config = env("XDG_CONFIG_HOME").or_else(|| in_home(".config"));
-        let docker = env("DOCKER_CONFIG").or_else(|| in_home(".docker"));
-        let usual = [
-            env("XDG_RUNTIME_DIR").map(|dir| dir.join("containers/auth.json")),
-            config.map(|dir| dir.join("containers/auth.json")),
-            docker.map(|dir| dir.join("config.json")),
-        ];
-        paths.extend(usual.into_iter().flatten());
+    if !paths.is_empty() {
+        return CredentialFiles {
+            paths,
+            are_required: true,
+        };
+    }
+    let home = path("HOME");
+    let in_home = |rest: &str| home.as_deref().map(|home: &Path| home.join(rest));
+    if let Some(runtime) = path("XDG_RUNTIME_DIR") {
+        paths.push(runtime.join("containers/auth.json"));
+    }
+    if let Some(config) = path("XDG_CONFIG_HOME").or_else(|| in_home(".config")) {
+        paths.push(config.join("containers/auth.json"));
+    }
+    if let Some(docker) = path("DOCKER_CONFIG").or_else(|| in_home(".docker")) {
+        paths.push(docker.join("config.json"));
     }
     CredentialFiles {
         paths,
-        are_required,
+        are_required: false,
     }
 }
 
@@ -156,10 +162,11 @@ impl Logins {
         &self,
         documents: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<(), CredentialsError> {
-        let parse =
-            |(name, text): (&str, &str)| AuthDocument::parse(name.to_owned(), text.as_bytes());
-        let documents = documents.into_iter().map(parse).collect::<Result<_, _>>()?;
-        *self.0.write() = documents;
+        let mut parsed = Vec::new();
+        for (name, text) in documents {
+            parsed.push(AuthDocument::parse(name.to_owned(), text.as_bytes())?);
+        }
+        *self.0.write() = parsed.into();
         Ok(())
     }
 
