@@ -55,12 +55,13 @@ pub(crate) fn signing_keys(key: &SignedPublicKey) -> Result<Vec<CertificateKey>,
             packet: KeyPacket::Primary(key.primary_key.clone()),
         });
     }
-    let subkeys = key.public_subkeys.iter();
-    keys.extend(subkeys.filter_map(|subkey| signing_subkey(&key.primary_key, expiry, subkey)));
-    match keys.is_empty() {
-        true => refused("cannot sign, or is too weak or of a kind that is not supported"),
-        false => Ok(keys),
+    for subkey in &key.public_subkeys {
+        keys.extend(signing_subkey(&key.primary_key, expiry, subkey));
     }
+    if keys.is_empty() {
+        return refused("cannot sign, or is too weak or of a kind that is not supported");
+    }
+    Ok(keys)
 }
 
 impl CertificateKey {
@@ -80,21 +81,27 @@ fn signing_subkey(
     end: Option<u64>,
     subkey: &SignedPublicSubKey,
 ) -> Option<CertificateKey> {
-    let is_revocation =
-        |signature: &Signature| signature.typ() == Some(SignatureType::SubkeyRevocation);
-    if subkey.signatures.iter().any(is_revocation) || !is_strong(subkey.key.public_params()) {
+    if !is_strong(subkey.key.public_params()) {
         return None;
     }
-    let bound = |signature: &&Signature| {
-        signature
-            .verify_subkey_binding(primary, &subkey.key)
-            .is_ok()
-    };
-    let newest = newest(subkey.signatures.iter().filter(bound))?;
+    let mut bindings = Vec::new();
+    for signature in &subkey.signatures {
+        if signature.typ() == Some(SignatureType::SubkeyRevocation) {
+            return None;
+        }
+        let binding = signature.verify_subkey_binding(primary, &subkey.key);
+        if binding.is_ok() {
+            bindings.push(signature);
+        }
+    }
+    let newest = newest(bindings)?;
     let back = newest.embedded_signature()?;
     back.verify_primary_key_binding(&subkey.key, primary).ok()?;
+    if !newest.key_flags().sign() {
+        return None;
+    }
     let own = expiry(subkey.key.created_at(), newest);
-    newest.key_flags().sign().then(|| CertificateKey {
+    Some(CertificateKey {
         packet: KeyPacket::Sub(subkey.key.clone()),
         primary: primary.fingerprint().to_string(),
         fingerprint: subkey.key.fingerprint().to_string(),
@@ -105,48 +112,47 @@ fn signing_subkey(
 
 /// Returns the signatures that the primary key made over itself and its names. Signatures of others
 /// do not matter.
-fn self_signatures(key: &SignedPublicKey) -> impl Iterator<Item = &Signature> {
+fn self_signatures(key: &SignedPublicKey) -> Vec<&Signature> {
     let primary = &key.primary_key;
-    let direct = key.details.direct_signatures.iter();
-    let direct = direct.filter(|signature| signature.verify_key(primary).is_ok());
-    let names = key
-        .details
-        .users
-        .iter()
-        .filter(|name| !is_revoked(primary, name));
-    let named = names.flat_map(|name| {
-        let own = |signature: &&Signature| {
-            signature
-                .verify_certification(primary, Tag::UserId, &name.id)
-                .is_ok()
-        };
-        name.signatures.iter().filter(own)
-    });
-    direct.chain(named)
+    let mut own = Vec::new();
+    for signature in &key.details.direct_signatures {
+        if signature.verify_key(primary).is_ok() {
+            own.push(signature);
+        }
+    }
+    for name in &key.details.users {
+        let certified = name
+            .signatures
+            .iter()
+            .filter(|signature| certifies(primary, name, signature));
+        let certified: Vec<&Signature> = certified.collect();
+        // Another certifier can revoke only its own certification.
+        let is_revoked = certified
+            .iter()
+            .any(|signature| signature.typ() == Some(SignatureType::CertRevocation));
+        if !is_revoked {
+            own.extend(certified);
+        }
+    }
+    own
 }
 
-/// Returns true if the key itself has revoked the name. Another certifier can revoke only its own
-/// certification.
-fn is_revoked(primary: &PublicKey, name: &SignedUser) -> bool {
-    name.signatures.iter().any(|signature| {
-        signature.typ() == Some(SignatureType::CertRevocation)
-            && signature
-                .verify_certification(primary, Tag::UserId, &name.id)
-                .is_ok()
-    })
+/// Returns true if the key itself has signed the name.
+fn certifies(primary: &PublicKey, name: &SignedUser, signature: &Signature) -> bool {
+    let certified = signature.verify_certification(primary, Tag::UserId, &name.id);
+    certified.is_ok()
 }
 
 /// Returns the newest signature, which is the one that counts.
-fn newest<'a>(signatures: impl Iterator<Item = &'a Signature>) -> Option<&'a Signature> {
-    // Many keys in use were certified with SHA-1. The key file itself is trusted, so an attacker
-    // gains nothing from it.
-    let is_sound = |signature: &&Signature| {
-        signature
-            .hash_alg()
-            .is_some_and(|hash| hash == HashAlgorithm::Sha1 || is_trusted(hash))
-    };
+fn newest(signatures: Vec<&Signature>) -> Option<&Signature> {
     signatures
-        .filter(is_sound)
+        .into_iter()
+        .filter(|signature| {
+            let hash = signature.hash_alg();
+            // Many keys in use were certified with SHA-1. The key file itself is trusted, so an
+            // attacker gains nothing from it.
+            hash.is_some_and(|hash| hash == HashAlgorithm::Sha1 || is_trusted(hash))
+        })
         .max_by_key(|signature| signature.created())
 }
 
@@ -178,8 +184,10 @@ fn is_strong(params: &PublicParams) -> bool {
 }
 
 fn expiry(created: Timestamp, signature: &Signature) -> Option<u64> {
-    let lifetime = signature.key_expiration_time()?.as_secs();
-    (lifetime > 0).then(|| seconds(created) + u64::from(lifetime))
+    match signature.key_expiration_time()?.as_secs() {
+        0 => None,
+        lifetime => Some(seconds(created) + u64::from(lifetime)),
+    }
 }
 
 /// Returns true if the primary key may sign. Old certificates have no key flags; their primary key
@@ -192,8 +200,8 @@ fn signs(signature: &Signature) -> bool {
 
 /// Returns the subpackets that a signature covers.
 pub(crate) fn hashed(signature: &Signature) -> impl Iterator<Item = &Subpacket> {
-    let config = signature.config();
-    config
+    signature
+        .config()
         .into_iter()
         .flat_map(SignatureConfig::hashed_subpackets)
 }

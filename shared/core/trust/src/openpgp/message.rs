@@ -1,8 +1,8 @@
+use std::fmt::Display;
 use std::io::Read;
 
 use crate::policy::{OpenPgpError, SignedMessage};
 use pgp::packet::{CompressedData, LiteralData, Packet, Signature, SignatureType, SubpacketData};
-use pgp::types::Duration;
 
 use crate::openpgp::certificate::{CertificateKey, hashed, is_trusted, seconds};
 use crate::openpgp::{error, packets};
@@ -31,10 +31,10 @@ pub(crate) fn open(
     check(&signature, now)?;
     let mut refusal =
         error("it is not made by one of the policy's keys, or what it signs was altered");
-    for key in keys
-        .iter()
-        .filter(|key| key.has_made(&signature, text.data()))
-    {
+    for key in keys {
+        if !key.has_made(&signature, text.data()) {
+            continue;
+        }
         match in_time(key, &signature, now) {
             Ok(()) => {
                 return Ok(SignedMessage {
@@ -76,25 +76,22 @@ fn parts(message: &[u8]) -> Result<(LiteralData, Signature), OpenPgpError> {
 }
 
 fn read(bytes: &[u8]) -> Result<Vec<Packet>, OpenPgpError> {
-    let unreadable = |why: pgp::errors::Error| error(format!("it is no OpenPGP message: {why}"));
-    let packets = packets(bytes, MOST_PACKETS)
-        .map_err(|why| error(format!("it is no OpenPGP message: {why}")))?;
-    packets
-        .into_iter()
-        .collect::<Result<_, _>>()
-        .map_err(unreadable)
+    let unreadable = |why: &dyn Display| error(format!("it is no OpenPGP message: {why}"));
+    let packets = packets(bytes, MOST_PACKETS).map_err(|why| unreadable(&why))?;
+    let packets: Result<_, _> = packets.into_iter().collect();
+    packets.map_err(|why: pgp::errors::Error| unreadable(&why))
 }
 
 fn decompressed(data: &CompressedData) -> Result<Vec<u8>, OpenPgpError> {
-    let broken = |why: &dyn std::fmt::Display| error(format!("it cannot be decompressed: {why}"));
+    let broken = |why: &dyn Display| error(format!("it cannot be decompressed: {why}"));
     let reader = data.decompress().map_err(|why| broken(&why))?;
     let mut bytes = Vec::new();
     let read = reader.take(MOST_BYTES + 1).read_to_end(&mut bytes);
     read.map_err(|why| broken(&why))?;
-    match bytes.len() as u64 > MOST_BYTES {
-        true => Err(too_large()),
-        false => Ok(bytes),
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(too_large());
     }
+    Ok(bytes)
 }
 
 fn too_large() -> OpenPgpError {
@@ -112,13 +109,15 @@ fn check(signature: &Signature, now: u64) -> Result<(), OpenPgpError> {
     if asks_for_more(signature) {
         return Err(error("it has a critical part that is not understood"));
     }
-    let lifetime = signature
-        .signature_expiration_time()
-        .map_or(0, Duration::as_secs);
-    if lifetime > 0 && created(signature)? + u64::from(lifetime) <= now {
-        return Err(error("it has expired"));
+    let created = created(signature)?;
+    if let Some(lifetime) = signature.signature_expiration_time() {
+        let seconds = u64::from(lifetime.as_secs());
+        // A signature with a lifetime of zero does not expire (RFC 9580, section 5.2.3.18).
+        if seconds > 0 && created + seconds <= now {
+            return Err(error("it has expired"));
+        }
     }
-    if created(signature)? > now + CLOCKS_DIFFER {
+    if created > now + CLOCKS_DIFFER {
         return Err(error(
             "it was made in the future: one of the clocks is wrong",
         ));
@@ -147,10 +146,10 @@ fn in_time(key: &CertificateKey, signature: &Signature, now: u64) -> Result<(), 
     if created(signature)? < key.created {
         return Err(error("it was made before its key"));
     }
-    match key.expiry.is_some_and(|expiry| expiry <= now) {
-        true => Err(error("the key that made it has expired")),
-        false => Ok(()),
+    if key.expiry.is_some_and(|expiry| expiry <= now) {
+        return Err(error("the key that made it has expired"));
     }
+    Ok(())
 }
 
 fn created(signature: &Signature) -> Result<u64, OpenPgpError> {

@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use pgp::armor::Dearmor;
 use pgp::composed::{Deserializable, SignedPublicKey};
-use pgp::packet::{Packet, PacketParser};
+use pgp::packet::{Packet, PacketParser, PacketTrait as _};
 
 use crate::openpgp::certificate::{CertificateKey, signing_keys};
 use crate::policy::{Keyring, OpenPgpError, SignedMessage};
@@ -108,10 +108,10 @@ fn signing_keys_of(file: &[u8]) -> Result<Vec<CertificateKey>, OpenPgpError> {
             }
         }
     }
-    match found.is_empty() {
-        true => Err(unfit),
-        false => Ok(found),
+    if found.is_empty() {
+        return Err(unfit);
     }
+    Ok(found)
 }
 
 /// Returns the blocks of a file: one if it is binary, several if it is armoured. Armoured blocks
@@ -127,39 +127,40 @@ fn blocks(file: &[u8]) -> Result<Vec<Vec<u8>>, OpenPgpError> {
 }
 
 fn block(section: &str) -> Result<Vec<u8>, OpenPgpError> {
-    let end = section.find(END).filter(|_| section.starts_with(KEY_BLOCK));
-    let end =
-        end.ok_or_else(|| error("the file holds something else than whole OpenPGP public keys"))?;
+    let end = match section.find(END) {
+        Some(end) if section.starts_with(KEY_BLOCK) => end + END.len(),
+        _ => {
+            let what = "the file holds something else than whole OpenPGP public keys";
+            return Err(error(what));
+        }
+    };
     let mut bytes = Vec::new();
-    let armour = &section.as_bytes()[..end + END.len()];
-    let read = Dearmor::new(armour).read_to_end(&mut bytes);
-    read.map_err(|why| error(format!("the armour of an OpenPGP key is broken: {why}")))?;
+    Dearmor::new(&section.as_bytes()[..end])
+        .read_to_end(&mut bytes)
+        .map_err(|why| error(format!("the armour of an OpenPGP key is broken: {why}")))?;
     Ok(bytes)
 }
 
 fn keys(block: &[u8]) -> Result<Vec<SignedPublicKey>, OpenPgpError> {
     let broken = |why: pgp::errors::Error| error(format!("an OpenPGP key cannot be read: {why}"));
-    let known = packets(block, MOST_PACKETS)?;
-    let known = known
-        .into_iter()
-        .filter(|packet| !packet.as_ref().is_err_and(is_unknown));
-    let known = known.collect::<Result<Vec<Packet>, _>>().map_err(broken)?;
-    if let Some(other) = known.iter().find(|packet| !belongs_to_a_key(packet)) {
-        let tag = pgp::packet::PacketTrait::packet_header(other).tag();
-        return Err(error(format!(
-            "{tag:?} is no part of an OpenPGP public key"
-        )));
+    let mut known = Vec::new();
+    for packet in packets(block, MOST_PACKETS)? {
+        if packet.as_ref().is_err_and(is_unknown) {
+            continue;
+        }
+        known.push(packet.map_err(broken)?);
     }
-    SignedPublicKey::from_packets(
-        known
-            .into_iter()
-            .map(Ok)
-            .collect::<Vec<_>>()
-            .into_iter()
-            .peekable(),
-    )
-    .collect::<Result<_, _>>()
-    .map_err(broken)
+    for packet in &known {
+        if !belongs_to_a_key(packet) {
+            let tag = packet.packet_header().tag();
+            return Err(error(format!(
+                "{tag:?} is no part of an OpenPGP public key"
+            )));
+        }
+    }
+    let known: Vec<_> = known.into_iter().map(Ok).collect();
+    let keys: Result<_, _> = SignedPublicKey::from_packets(known.into_iter().peekable()).collect();
+    keys.map_err(broken)
 }
 
 /// Returns true if the packet may be part of a public key (RFC 9580, section 10.1). The library

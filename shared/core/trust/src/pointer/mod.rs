@@ -100,11 +100,8 @@ impl Signer {
     /// Creates a signer with `keys`. Earlier states are trusted if one of `keys` or of
     /// `also_trusted` has signed them.
     pub fn new(keys: Vec<SigningKey>, also_trusted: Vec<PublicKey>) -> Self {
-        let trusted = keys
-            .iter()
-            .map(SigningKey::public)
-            .chain(also_trusted)
-            .collect();
+        let mut trusted: Vec<PublicKey> = keys.iter().map(SigningKey::public).collect();
+        trusted.extend(also_trusted);
         Self {
             keys,
             trust: Trust(trusted),
@@ -122,12 +119,12 @@ impl Signer {
         };
         let document = serde_json::from_slice(&unsigned.to_bytes()).expect("a document is JSON");
         let message = message(catalog, &document);
-        let signature = |key: &SigningKey| Signature {
+        let signatures = self.keys.iter().map(|key| Signature {
             keyid: key.public().id().to_string(),
             sig: STANDARD.encode(key.sign(&message)),
-        };
+        });
         Current {
-            signatures: self.keys.iter().map(signature).collect(),
+            signatures: signatures.collect(),
             ..unsigned
         }
     }
@@ -141,12 +138,11 @@ impl Signer {
 }
 
 fn take_signatures(document: &mut Value) -> Vec<Signature> {
-    let taken = document
-        .as_object_mut()
-        .and_then(|members| members.remove(SIGNATURES));
-    taken
-        .and_then(|signatures| serde_json::from_value(signatures).ok())
-        .unwrap_or_default()
+    let members = document.as_object_mut();
+    match members.and_then(|members| members.remove(SIGNATURES)) {
+        Some(signatures) => serde_json::from_value(signatures).unwrap_or_default(),
+        None => Vec::new(),
+    }
 }
 
 /// Returns the signed bytes: JSON with keys sorted by their bytes and no spaces. They include the
@@ -161,14 +157,11 @@ fn message(catalog: &CatalogName, document: &Value) -> Vec<u8> {
 /// Returns the distinct key ids, sorted.
 fn names(signatures: Vec<Signature>) -> Vec<String> {
     // They come from outside and end in an error text, so their length and number are limited.
-    let names = signatures
-        .into_iter()
-        .map(|signature| signature.keyid.chars().take(64).collect());
-    names
-        .collect::<BTreeSet<String>>()
-        .into_iter()
-        .take(8)
-        .collect()
+    let mut names: BTreeSet<String> = BTreeSet::new();
+    for signature in signatures {
+        names.insert(signature.keyid.chars().take(64).collect());
+    }
+    names.into_iter().take(8).collect()
 }
 
 #[cfg(test)]

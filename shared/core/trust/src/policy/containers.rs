@@ -157,7 +157,6 @@ fn scopes(image: &ImageReference) -> Vec<String> {
 
 impl RequirementEntry {
     fn requirement(&self, files: &KeySources<'_>) -> Result<Requirement, PolicyError> {
-        let identity = || self.signed_identity.clone();
         match self.kind {
             RequirementKind::InsecureAcceptAnything => Ok(Requirement::Anything),
             RequirementKind::Reject => Ok(Requirement::Reject),
@@ -170,7 +169,7 @@ impl RequirementEntry {
                 let read_keyring = files.keyrings.ok_or(PolicyError::NoOpenPgp)?;
                 Ok(Requirement::OpenPgp {
                     keys: read_keyring(&keys)?,
-                    identity: identity(),
+                    identity: self.signed_identity.clone(),
                 })
             }
             RequirementKind::SigstoreSigned => {
@@ -180,7 +179,7 @@ impl RequirementEntry {
                 }
                 Ok(Requirement::Sigstore {
                     keys,
-                    identity: Some(identity()),
+                    identity: Some(self.signed_identity.clone()),
                 })
             }
         }

@@ -85,13 +85,14 @@ pub(crate) fn check_bundle(
         .decode(&envelope.payload)
         .map_err(|_| SignatureError::Base64)?;
     let message = pae(&envelope.payload_type, &payload);
-    let signatures = envelope
-        .signatures
+    let mut signatures = Vec::new();
+    for JsonObject(signature) in &envelope.signatures {
+        signatures.extend(STANDARD.decode(&signature.sig));
+    }
+    let key = keys
         .iter()
-        .filter_map(|JsonObject(signature)| STANDARD.decode(&signature.sig).ok());
-    let signatures: Vec<_> = signatures.collect();
-    let signed = |key: &&PublicKey| signatures.iter().any(|sig| key.verifies(&message, sig));
-    let key = keys.iter().find(signed).ok_or(SignatureError::Key)?;
+        .find(|key| signatures.iter().any(|sig| key.verifies(&message, sig)))
+        .ok_or(SignatureError::Key)?;
     if envelope.payload_type != IN_TOTO {
         return Err(SignatureError::Type(envelope.payload_type));
     }
@@ -110,13 +111,15 @@ fn check_statement(payload: &[u8], digest: &str) -> Result<(), SignatureError> {
     if statement.predicate_type != COSIGN_SIGN {
         return Err(SignatureError::Type(statement.predicate_type));
     }
-    let digests = statement
-        .subject
-        .iter()
-        .flat_map(|JsonObject(subject)| &subject.digest);
-    let mut digests = digests.map(|(algorithm, hex)| format!("{algorithm}:{hex}"));
-    match digests.clone().any(|found| found == digest) {
-        true => Ok(()),
-        false => Err(SignatureError::Digest(digests.next().unwrap_or_default())),
+    let mut digests = Vec::new();
+    for JsonObject(subject) in &statement.subject {
+        for (algorithm, hex) in &subject.digest {
+            digests.push(format!("{algorithm}:{hex}"));
+        }
     }
+    if digests.iter().any(|found| found == digest) {
+        return Ok(());
+    }
+    let first = digests.into_iter().next();
+    Err(SignatureError::Digest(first.unwrap_or_default()))
 }

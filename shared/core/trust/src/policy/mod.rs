@@ -159,9 +159,9 @@ impl Policy {
     /// another hash must be verified again.
     pub fn hash(&self) -> Sha256 {
         let mut text = format!("{} {}\n", self.image, self.accepts_manifests);
-        self.requirements
-            .iter()
-            .for_each(|requirement| requirement.describe(&mut text));
+        for requirement in &self.requirements {
+            requirement.describe(&mut text);
+        }
         Sha256::of(text.as_bytes())
     }
 
@@ -232,8 +232,9 @@ impl Requirement {
             Self::Anything => Ok(None),
             Self::Reject => Err(VerifyError::Rejected(subject.image.name())),
             Self::Sigstore { keys, identity } => {
-                let payloads = signatures.attached.iter();
-                let payloads = payloads
+                let payloads = signatures
+                    .attached
+                    .iter()
                     .map(|signed| cosign::check_payload(signed, keys, subject, identity.as_ref()));
                 let bundles = signatures.bundles.iter().map(|bundle| match identity {
                     // A bundle names only a digest, so the name cannot be compared.
