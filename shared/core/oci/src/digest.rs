@@ -105,8 +105,10 @@ impl FromStr for Digest {
             Some(("sha512", hex)) if is_hex(hex) => hex.len() == 128,
             _ => false,
         };
-        let digest = is_digest.then(|| Self(text.to_owned()));
-        digest.ok_or_else(|| DigestError(shown(text.as_bytes())))
+        if !is_digest {
+            return Err(DigestError(shown(text.as_bytes())));
+        }
+        Ok(Self(text.to_owned()))
     }
 }
 

@@ -30,14 +30,13 @@ impl Documents {
     /// Creates the documents of an image with one layer. `diff_id` is the sha256 of the
     /// uncompressed tar archive.
     pub fn new(layer: ObjectDigest, diff_id: Sha256) -> Self {
-        let configs: Vec<Vec<u8>> = ARCHITECTURES
-            .iter()
-            .map(|name| config(name, diff_id))
-            .collect();
-        let manifests: Vec<Vec<u8>> = configs
-            .iter()
-            .map(|config| manifest(config, layer))
-            .collect();
+        let mut configs = Vec::new();
+        let mut manifests = Vec::new();
+        for architecture in ARCHITECTURES {
+            let config = config(architecture, diff_id);
+            manifests.push(manifest(&config, layer));
+            configs.push(config);
+        }
         let index = index(&manifests);
         Self {
             configs,
@@ -49,16 +48,11 @@ impl Documents {
     /// Returns the description of the image that a Snapshot contains. `layer` and `diff_id` name
     /// its only layer.
     pub fn image(&self, layer: ObjectDigest, diff_id: Sha256) -> CatalogImage {
-        let all = |documents: &[Vec<u8>]| {
-            documents
-                .iter()
-                .map(|bytes| ObjectDigest::of(bytes))
-                .collect()
-        };
+        let of_document = |document: &Vec<u8>| ObjectDigest::of(document);
         CatalogImage {
             index: ObjectDigest::of(&self.index),
-            manifests: all(&self.manifests),
-            configs: all(&self.configs),
+            manifests: self.manifests.iter().map(of_document).collect(),
+            configs: self.configs.iter().map(of_document).collect(),
             layer,
             diff_id,
         }
@@ -83,7 +77,8 @@ pub fn digest(sha256: &Sha256) -> String {
 /// the label and the history. It has no `created`: a time would change the digest of an image whose
 /// content is the same.
 fn config(architecture: &str, diff_id: Sha256) -> Vec<u8> {
-    let (platform, diff_id) = (platform(architecture), digest(&diff_id));
+    let platform = platform(architecture);
+    let diff_id = digest(&diff_id);
     format!(
         r#"{{{platform},"config":{{"Labels":{{"{LABEL}":"/{ROOT}"}}}},"rootfs":{{"type":"layers","diff_ids":["{diff_id}"]}},"history":[{{"created_by":"catalog-mirror"}}]}}"#
     )
@@ -104,15 +99,14 @@ fn manifest(config: &[u8], layer: ObjectDigest) -> Vec<u8> {
 /// Returns an image index with one manifest for each platform (OCI image specification, "Image
 /// Index").
 fn index(manifests: &[Vec<u8>]) -> Vec<u8> {
-    let entries = manifests
-        .iter()
-        .zip(ARCHITECTURES)
-        .map(|(manifest, architecture)| {
-            let entry = descriptor(media_type::MANIFEST, ObjectDigest::of(manifest));
-            let platform = platform(architecture);
-            format!(r#"{{{entry},"platform":{{{platform}}}}}"#)
-        });
-    let (kind, entries) = (media_type::INDEX, entries.collect::<Vec<_>>().join(","));
+    let mut entries = Vec::new();
+    for (manifest, architecture) in manifests.iter().zip(ARCHITECTURES) {
+        let entry = descriptor(media_type::MANIFEST, ObjectDigest::of(manifest));
+        let platform = platform(architecture);
+        entries.push(format!(r#"{{{entry},"platform":{{{platform}}}}}"#));
+    }
+    let entries = entries.join(",");
+    let kind = media_type::INDEX;
     format!(r#"{{"schemaVersion":2,"mediaType":"{kind}","manifests":[{entries}]}}"#).into_bytes()
 }
 
@@ -123,7 +117,8 @@ fn platform(architecture: &str) -> String {
 
 /// Returns the fields of a descriptor (OCI image specification, "Descriptor").
 fn descriptor(media_type: &str, stored: ObjectDigest) -> String {
-    let (digest, size) = (digest(&stored.sha256), stored.size);
+    let digest = digest(&stored.sha256);
+    let size = stored.size;
     format!(r#""mediaType":"{media_type}","digest":"{digest}","size":{size}"#)
 }
 

@@ -36,12 +36,8 @@ impl Layer {
         let mut bytes = self.close();
         let folder = format!("{ROOT}/{}/", folder::name(package));
         append(&mut bytes, &folder, EntryType::Directory, 0);
-        append(
-            &mut bytes,
-            &format!("{folder}catalog.json"),
-            EntryType::Regular,
-            size,
-        );
+        let file = format!("{folder}catalog.json");
+        append(&mut bytes, &file, EntryType::Regular, size);
         self.last = size;
         bytes
     }
@@ -57,7 +53,8 @@ impl Layer {
     fn close(&mut self) -> Vec<u8> {
         let mut bytes = vec![0; padding(self.last)];
         self.last = 0;
-        if !std::mem::replace(&mut self.begun, true) {
+        if !self.begun {
+            self.begun = true;
             append(&mut bytes, &format!("{ROOT}/"), EntryType::Directory, 0);
         }
         bytes
@@ -83,11 +80,11 @@ fn header(bytes: &mut Vec<u8>, path: &str, kind: EntryType, size: u64) {
     let name = &path.as_bytes()[..path.len().min(NAME_FIELD)];
     header.as_old_mut().name[..name.len()].copy_from_slice(name);
     header.set_entry_type(kind);
-    header.set_mode(if kind == EntryType::Directory {
-        0o755
-    } else {
-        0o644
-    });
+    let mode = match kind {
+        EntryType::Directory => 0o755,
+        _ => 0o644,
+    };
+    header.set_mode(mode);
     header.set_uid(0);
     header.set_gid(0);
     // Equal content must give equal bytes, and with them an equal digest, on every machine and day.

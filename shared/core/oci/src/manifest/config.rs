@@ -59,11 +59,9 @@ pub fn content_root(
     body: &[u8],
     limits: &ImageLimits,
 ) -> Result<Root, ImageError> {
-    let config: ImageConfig = parse_document("config", digest, body)?;
-    let labels = config
-        .config
-        .and_then(|config| config.labels)
-        .unwrap_or_default();
+    let document: ImageConfig = parse_document("config", digest, body)?;
+    let labels = document.config.and_then(|config| config.labels);
+    let labels = labels.unwrap_or_default();
     let mut folders = Vec::new();
     for folder in content.folders() {
         let name = folder_label(folder);
@@ -77,8 +75,9 @@ pub fn content_root(
                 ImageContent::Bundle => ImageError::NotBundle(name, "no bundle"),
             });
         };
-        let place = || format!("the label {name} of config {digest}");
-        NamedLimit::new("pathBytes", limits.path_bytes).check(label.len() as u64, place)?;
+        NamedLimit::new("pathBytes", limits.path_bytes).check(label.len() as u64, || {
+            format!("the label {name} of config {digest}")
+        })?;
         let Some(parts) = clean_path(label) else {
             return Err(ImageError::RootEscapes(name, shown(label.as_bytes())));
         };

@@ -47,6 +47,10 @@ pub struct ImageIndex {
 }
 
 /// Entry of an index or a manifest, as written.
+///
+/// `oci_client::manifest` has such a type too, but its crate is an HTTP client, which a reader of
+/// bytes must not bring along. This type also takes an entry without a media type, and checks
+/// digest and size when it is used.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ImageDescriptor {
@@ -106,7 +110,9 @@ pub fn parse_manifest(
     }
     // Another version may give its fields another meaning. A missing one is accepted, as container
     // engines accept it.
-    if let Some(version) = outline.schema_version.filter(|version| *version != 2) {
+    if let Some(version) = outline.schema_version
+        && version != 2
+    {
         return refused(format!(
             "has the schema version {version}, which is not supported: only 2 is"
         ));
@@ -116,14 +122,16 @@ pub fn parse_manifest(
             "is an image manifest and an index at once: readers could disagree about its content";
         return refused(problem.to_owned());
     }
-    match (outline.manifests.is_some(), outline.layers.is_some()) {
-        (true, _) => Ok(ImageDocument::Index(parse_document("index", digest, body)?)),
-        (_, true) => image(digest, &outline, body, limits).map(ImageDocument::Image),
-        _ => refused(match outline.artifact_type.or(outline.media_type) {
-            Some(kind) => not_an_image(&kind),
-            None => "is neither an image manifest nor an index".to_owned(),
-        }),
+    if outline.manifests.is_some() {
+        return parse_document("index", digest, body).map(ImageDocument::Index);
     }
+    if outline.layers.is_some() {
+        return image(digest, &outline, body, limits).map(ImageDocument::Image);
+    }
+    refused(match outline.artifact_type.or(outline.media_type) {
+        Some(kind) => not_an_image(&kind),
+        None => "is neither an image manifest nor an index".to_owned(),
+    })
 }
 
 impl ManifestOutline {
@@ -131,13 +139,10 @@ impl ManifestOutline {
     /// image, by its fields or by its media type (CVE-2021-41190): then what was signed or scanned
     /// need not be what is read.
     fn is_ambiguous(&self) -> bool {
-        let says = |types: [&str; 2]| {
-            self.media_type
-                .as_deref()
-                .is_some_and(|own| types.contains(&own))
-        };
-        let is_image = self.layers.is_some() || self.config.is_some() || says(IMAGE_TYPES);
-        let is_index = self.manifests.is_some() || says(INDEX_TYPES);
+        let kind = self.media_type.as_deref().unwrap_or_default();
+        let is_image =
+            self.layers.is_some() || self.config.is_some() || IMAGE_TYPES.contains(&kind);
+        let is_index = self.manifests.is_some() || INDEX_TYPES.contains(&kind);
         is_image && is_index
     }
 }
@@ -153,8 +158,11 @@ impl ImageDescriptor {
         if fits(&self.media_type) {
             return Ok(blob);
         }
-        let (blob, kind) = (blob.digest, shown(self.media_type.as_bytes()));
-        let problem = format!("names {blob} with the media type {kind}, which is not supported");
+        let problem = format!(
+            "names {} with the media type {}, which is not supported",
+            blob.digest,
+            shown(self.media_type.as_bytes())
+        );
         Err(ImageError::of_manifest(holder, problem))
     }
 
@@ -185,29 +193,36 @@ impl ImageIndex {
     /// # Errors
     /// [`ImageError::NoTag`] for none or several, and a malformed entry.
     pub fn tagged(&self, tag: Option<&str>, digest: &Digest) -> Result<Digest, ImageError> {
-        let fits = |entry: &&ImageDescriptor| tag.is_none() || entry.annotation(REF_NAME) == tag;
-        let fitting: Vec<_> = self.manifests.iter().filter(fits).collect();
-        if let [entry] = fitting.as_slice() {
+        let mut fitting = Vec::new();
+        for entry in &self.manifests {
+            if tag.is_none() || entry.annotation(REF_NAME) == tag {
+                fitting.push(entry);
+            }
+        }
+        if let [entry] = fitting[..] {
             return Ok(entry.blob_of(digest, is_manifest)?.digest);
         }
-        let name =
-            |entry: &ImageDescriptor| entry.annotation(REF_NAME).unwrap_or("(no tag)").to_owned();
-        let without = || "without a tag that is the only one".to_owned();
+        let mut tags = Vec::new();
+        for entry in &self.manifests {
+            let tag = entry.annotation(REF_NAME);
+            tags.push(tag.unwrap_or("(no tag)").to_owned());
+        }
         Err(ImageError::NoTag {
-            wanted: tag.map_or_else(without, |tag| format!("tagged {tag}")),
-            found: listed(self.manifests.iter().map(name), "none"),
+            wanted: match tag {
+                Some(tag) => format!("tagged {tag}"),
+                None => "without a tag that is the only one".to_owned(),
+            },
+            found: listed(&tags, "none"),
         })
     }
 }
 
 /// Returns what an index has, for errors, or `none` if it is empty.
-fn listed(entries: impl Iterator<Item = String>, none: &str) -> String {
-    let entries: Vec<_> = entries.collect();
+fn listed(entries: &[String], none: &str) -> String {
     if entries.is_empty() {
-        none.to_owned()
-    } else {
-        shown(entries.join(", ").as_bytes())
+        return none.to_owned();
     }
+    shown(entries.join(", ").as_bytes())
 }
 
 /// Returns the problem of an artifact, such as a helm chart or a signature. `kind` is its artifact
@@ -227,23 +242,20 @@ fn image(
 ) -> Result<ImageManifest, ImageError> {
     let manifest: WrittenManifest = parse_document("manifest", digest, body)?;
     if !is_image_config(&manifest.config.media_type) {
-        let kind = outline
-            .artifact_type
-            .as_ref()
-            .unwrap_or(&manifest.config.media_type);
+        let config_type = &manifest.config.media_type;
+        let kind = outline.artifact_type.as_ref().unwrap_or(config_type);
         return Err(ImageError::of_manifest(digest, not_an_image(kind)));
     }
     let place = || format!("manifest {digest}");
     NamedLimit::new("layers", limits.layers).check(manifest.layers.len() as u64, place)?;
     let config = manifest.config.blob(digest)?;
-    let layers = manifest
-        .layers
-        .iter()
-        .map(|layer| layer.blob_of(digest, is_layer));
-    let layers: Vec<BlobRef> = layers.collect::<Result<_, _>>()?;
-    let total = layers
-        .iter()
-        .fold(0u64, |sum, layer| sum.saturating_add(layer.size));
+    let mut layers = Vec::new();
+    let mut total = 0_u64;
+    for descriptor in &manifest.layers {
+        let layer = descriptor.blob_of(digest, is_layer)?;
+        total = total.saturating_add(layer.size);
+        layers.push(layer);
+    }
     NamedLimit::new("compressedBytes", limits.compressed_bytes).check(total, place)?;
     Ok(ImageManifest { config, layers })
 }

@@ -38,12 +38,11 @@ impl Default for TargetPlatform {
 
 impl fmt::Display for TargetPlatform {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let slash = if self.variant.is_empty() { "" } else { "/" };
-        write!(
-            f,
-            "{}/{}{slash}{}",
-            self.os, self.architecture, self.variant
-        )
+        write!(f, "{}/{}", self.os, self.architecture)?;
+        if self.variant.is_empty() {
+            return Ok(());
+        }
+        write!(f, "/{}", self.variant)
     }
 }
 
@@ -51,18 +50,20 @@ impl TargetPlatform {
     /// Returns the variants that fit, the best one first: all of the CPU if none is wanted, else
     /// those that it can run.
     fn variants(&self) -> Vec<&str> {
-        let is_of_cpu = |(architecture, _): &&(&str, _)| *architecture == self.architecture;
-        let of_cpu = VARIANTS.iter().find(is_of_cpu);
-        let known = of_cpu.map_or(&[][..], |(_, known)| known);
+        let mut known: &[&str] = &[];
+        for (architecture, variants) in VARIANTS {
+            if architecture == self.architecture {
+                known = variants;
+            }
+        }
         let wanted = self.variant.as_str();
         if wanted.is_empty() {
             return [&[""], known].concat();
         }
-        let fitting = known
-            .iter()
-            .position(|known| *known == wanted)
-            .map(|at| &known[at..]);
-        [fitting.unwrap_or(&[wanted]), &[""]].concat()
+        match known.iter().position(|variant| *variant == wanted) {
+            Some(at) => [&known[at..], &[""]].concat(),
+            None => vec![wanted, ""],
+        }
     }
 }
 
@@ -77,32 +78,47 @@ pub fn choose_platform(
     digest: &Digest,
     wanted: &TargetPlatform,
 ) -> Result<BlobRef, ImageError> {
-    let images: Vec<_> = index
-        .manifests
-        .iter()
-        .filter(|entry| is_image(entry))
-        .collect();
+    let mut images = Vec::new();
+    // Those that fit, each with its rank: the lowest one is chosen.
+    let mut fitting = Vec::new();
     let variants = wanted.variants();
-    // An image without a platform comes after all that have a fitting one.
-    let rank = |entry: &ImageDescriptor| match &entry.platform {
-        None => Some(variants.len()),
-        Some(found) if (&found.os, &found.architecture) != (&wanted.os, &wanted.architecture) => {
-            None
+    for entry in &index.manifests {
+        if !is_image(entry) {
+            continue;
         }
-        Some(found) => variants
-            .iter()
-            .position(|variant| *variant == found.variant),
-    };
-    let ranked = images.iter().filter(|entry| rank(entry).is_some());
-    let fitting = ranked.min_by_key(|entry| (rank(entry), entry.annotation(ZSTD) != Some("true")));
-    let ((Some(chosen), _) | (None, [chosen])) = (fitting, images.as_slice()) else {
-        return Err(ImageError::Platform {
-            index: digest.clone(),
-            wanted: wanted.to_string(),
-            found: listed(images.iter().map(|entry| name(entry)), "no image at all"),
-        });
+        images.push(entry);
+        if let Some(rank) = rank(entry, wanted, &variants) {
+            let is_zstd = entry.annotation(ZSTD) == Some("true");
+            fitting.push(((rank, !is_zstd), entry));
+        }
+    }
+    let best = fitting.iter().min_by_key(|(rank, _)| *rank);
+    let chosen = match (best, &images[..]) {
+        (Some((_, entry)), _) => entry,
+        (None, [only]) => only,
+        (None, _) => {
+            let names: Vec<String> = images.iter().map(|entry| name(entry)).collect();
+            return Err(ImageError::Platform {
+                index: digest.clone(),
+                wanted: wanted.to_string(),
+                found: listed(&names, "no image at all"),
+            });
+        }
     };
     chosen.blob_of(digest, is_manifest)
+}
+
+/// Returns the rank of an image among those that fit, the lowest first; `None` if it does not fit.
+fn rank(entry: &ImageDescriptor, wanted: &TargetPlatform, variants: &[&str]) -> Option<usize> {
+    let Some(found) = &entry.platform else {
+        // Comes after all that have a fitting platform.
+        return Some(variants.len());
+    };
+    if found.os != wanted.os || found.architecture != wanted.architecture {
+        return None;
+    }
+    let mut variants = variants.iter();
+    variants.position(|variant| *variant == found.variant)
 }
 
 /// Returns false for the attestations that build tools add to an index as manifests of an unknown
@@ -114,8 +130,10 @@ fn is_image(entry: &ImageDescriptor) -> bool {
 }
 
 fn name(entry: &ImageDescriptor) -> String {
-    let platform = entry.platform.as_ref();
-    platform.map_or_else(|| "any".to_owned(), ToString::to_string)
+    match &entry.platform {
+        Some(platform) => platform.to_string(),
+        None => "any".to_owned(),
+    }
 }
 
 #[cfg(test)]

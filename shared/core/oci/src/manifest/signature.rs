@@ -44,7 +44,9 @@ impl ImageDescriptor {
 
     /// Returns the signature of a payload.
     pub fn attached(&self) -> Option<&str> {
-        let signature = self.annotation(SIGNATURE)?;
-        (self.media_type == SIMPLE_SIGNING).then_some(signature)
+        if self.media_type != SIMPLE_SIGNING {
+            return None;
+        }
+        self.annotation(SIGNATURE)
     }
 }

@@ -189,8 +189,10 @@ impl UnpackBudget {
         path: &[u8],
         holder: impl Fn() -> String,
     ) -> Result<(), LimitExceeded> {
-        let place = || format!("path {} of {}", shown(path), holder());
-        NamedLimit::new("pathBytes", self.limits.path_bytes).check(path.len() as u64, place)
+        let limit = NamedLimit::new("pathBytes", self.limits.path_bytes);
+        limit.check(path.len() as u64, || {
+            format!("path {} of {}", shown(path), holder())
+        })
     }
 
     /// Checks the size of a file.
@@ -198,14 +200,14 @@ impl UnpackBudget {
     /// # Errors
     /// More than `fileBytes`.
     pub fn check_file(&self, path: &str, size: u64) -> Result<(), LimitExceeded> {
-        let place = || format!("file {}", shown(path.as_bytes()));
-        NamedLimit::new("fileBytes", self.limits.file_bytes).check(size, place)
+        let limit = NamedLimit::new("fileBytes", self.limits.file_bytes);
+        limit.check(size, || format!("file {}", shown(path.as_bytes())))
     }
 
     /// Checks the memory that all paths of the catalog take.
     pub(crate) fn check_tree(&self, bytes: u64, layer: &Digest) -> Result<(), LimitExceeded> {
-        let place = || format!("the paths down to layer {layer}");
-        NamedLimit::new("treeBytes", self.limits.tree_bytes).check(bytes, place)
+        let limit = NamedLimit::new("treeBytes", self.limits.tree_bytes);
+        limit.check(bytes, || format!("the paths down to layer {layer}"))
     }
 }
 

@@ -63,8 +63,9 @@ impl LayerScan {
         // or a wrong checksum of gzip could follow, and its digest covers those bytes. An archive
         // has no digest but that of its bytes.
         if self.root.is_plain {
-            let read = archive.read_trailer();
-            read.map_err(|error| self.broken(error, LayerError::Format))?;
+            archive
+                .read_trailer()
+                .map_err(|error| self.broken(error, LayerError::Format))?;
         }
         Ok(state)
     }
@@ -108,8 +109,9 @@ impl LayerScan {
 
     /// Returns the next entry and counts it.
     fn next_entry(&self, archive: &mut LayerTar<'_>) -> Result<Option<TarEntry>, UnpackError> {
-        let next = archive.next();
-        let next = next.map_err(|error| self.tar_error(error, archive.count))?;
+        let next = archive
+            .next()
+            .map_err(|error| self.tar_error(error, archive.count))?;
         if next.is_some() {
             // Entries outside the root count too, because reading past them costs time as well.
             self.budget.count_entry(|| self.place())?;
@@ -182,20 +184,22 @@ impl LayerScan {
     }
 
     fn kind(&self, entry: &TarEntry) -> Result<NodeKind, UnpackError> {
-        let link = || -> Result<String, UnpackError> {
-            self.budget.check_path(&entry.target, || self.place())?;
-            let target = String::from_utf8(entry.target.clone());
-            target.map_err(|_| self.error(LayerError::NotUtf8(shown(&entry.target))))
-        };
         Ok(match entry.kind {
             EntryType::Directory => NodeKind::Dir,
             // Not type 7, which POSIX lets readers take for a file: containerd refuses an image
             // with it.
             EntryType::Regular => NodeKind::File,
-            EntryType::Symlink => NodeKind::Symlink(link()?),
-            EntryType::Link => NodeKind::HardLink(link()?),
+            EntryType::Symlink => NodeKind::Symlink(self.target(entry)?),
+            EntryType::Link => NodeKind::HardLink(self.target(entry)?),
             other => NodeKind::Special(special(other)),
         })
+    }
+
+    /// Returns the target of a link.
+    fn target(&self, entry: &TarEntry) -> Result<String, UnpackError> {
+        self.budget.check_path(&entry.target, || self.place())?;
+        let target = String::from_utf8(entry.target.clone());
+        target.map_err(|_| self.error(LayerError::NotUtf8(shown(&entry.target))))
     }
 }
 

@@ -68,7 +68,7 @@ impl<S: FileSink> OverlayState<S> {
         match touch {
             Touch::Closes => self.overlay.close(depth),
             Touch::Root if entry.kind == NodeKind::Dir => {
-                self.overlay.claim_root(depth).map_err(twice)?
+                self.overlay.claim_root(depth).map_err(twice)?;
             }
             Touch::Root => self.overlay.block(depth, true).map_err(twice)?,
             Touch::Blocks => self.overlay.block(depth, false).map_err(twice)?,
@@ -90,14 +90,15 @@ impl<S: FileSink> OverlayState<S> {
         path: &str,
         entry: LayerEntry<'_>,
     ) -> Result<(), UnpackError> {
-        let twice = |_| scan.error(LayerError::Duplicate(shown(path.as_bytes())));
-        let is_visible = self.overlay.claim(scan.depth, path, entry.kind.clone());
-        let is_visible = is_visible.map_err(twice)?;
+        let is_visible = self
+            .overlay
+            .claim(scan.depth, path, entry.kind.clone())
+            .map_err(|_| scan.error(LayerError::Duplicate(shown(path.as_bytes()))))?;
         match entry.kind {
-            NodeKind::Special(kind) if is_visible => {
-                let path = shown(path.as_bytes());
-                Err(scan.error(LayerError::Kind { path, kind }))
-            }
+            NodeKind::Special(kind) if is_visible => Err(scan.error(LayerError::Kind {
+                path: shown(path.as_bytes()),
+                kind,
+            })),
             NodeKind::File if is_visible => {
                 scan.budget.check_file(path, entry.size)?;
                 pass_file(&mut self.sink, path, entry.size, entry.content, |error| {

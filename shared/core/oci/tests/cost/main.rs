@@ -80,7 +80,7 @@ fn measure(family: &Family, sizes: &[usize]) -> Vec<String> {
         }
         match (outcome, before) {
             (Ok(()), Some(before)) if grew(&before, &cost) => {
-                wrong.push(format!("{place}: {cost:?} after {before:?}"))
+                wrong.push(format!("{place}: {cost:?} after {before:?}"));
             }
             (Ok(()), _) => {}
             // What exceeds a limit is bounded.

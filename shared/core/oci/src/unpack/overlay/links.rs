@@ -56,20 +56,24 @@ impl<'a> LinkResolver<'a> {
         max_steps: u64,
     ) -> Result<Vec<ResolvedLink<'a>>, LimitExceeded> {
         let limit = NamedLimit::new("linkSteps", max_steps);
-        let nodes = self.overlay.nodes.iter();
-        let links = nodes
-            .filter(|(_, node)| matches!(node.kind, NodeKind::Symlink(_) | NodeKind::HardLink(_)));
-        let mut links: Vec<&str> = links.map(|(path, _)| path.as_str()).collect();
+        let mut links = Vec::new();
+        for (path, node) in &self.overlay.nodes {
+            if matches!(node.kind, NodeKind::Symlink(_) | NodeKind::HardLink(_)) {
+                links.push(path.as_str());
+            }
+        }
         // The order of a hash table is random, and the first broken link is the one that is
         // reported.
         links.sort_unstable();
-        let resolved = links.into_iter().map(|path| {
+        let mut resolved = Vec::new();
+        for path in links {
             let target = self.follow(path, path, 0);
-            let place = || format!("the links up to {}", shown(path.as_bytes()));
-            limit.check(self.steps, place)?;
-            Ok((path, target))
-        });
-        resolved.collect()
+            limit.check(self.steps, || {
+                format!("the links up to {}", shown(path.as_bytes()))
+            })?;
+            resolved.push((path, target));
+        }
+        Ok(resolved)
     }
 
     /// Returns the file at `path`, which was reached under the name `link`. A relative symlink
@@ -99,9 +103,10 @@ impl<'a> LinkResolver<'a> {
         depth: Depth,
         hops: usize,
     ) -> Result<String, LinkError> {
-        let outside = || LinkError::Outside(shown(target.as_bytes()));
-        let path = clean_path(target).and_then(|parts| self.root.relative(&parts));
-        let path = path.ok_or_else(outside)?;
+        let inside = clean_path(target).and_then(|parts| self.root.relative(&parts));
+        let Some(path) = inside else {
+            return Err(LinkError::Outside(shown(target.as_bytes())));
+        };
         match self.overlay.nodes.get(&path) {
             Some(node) if node.depth >= depth => self.follow(link, &path, hops),
             None if !self.overlay.gone.contains_key(&path)

@@ -57,15 +57,13 @@ impl Root {
     /// the folder around all of them.
     pub fn around(folders: &[Vec<String>]) -> Self {
         let first = folders.first().map(Vec::as_slice).unwrap_or_default();
-        let is_common = |depth: &usize| {
-            folders
-                .iter()
-                .all(|folder| folder.starts_with(&first[..*depth]))
-        };
-        let depth = (0..=first.len())
-            .take_while(is_common)
-            .last()
-            .unwrap_or_default();
+        let mut depth = first.len();
+        while !folders
+            .iter()
+            .all(|folder| folder.starts_with(&first[..depth]))
+        {
+            depth -= 1;
+        }
         Self {
             parts: first[..depth].to_vec(),
             folders: folders

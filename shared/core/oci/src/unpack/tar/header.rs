@@ -59,9 +59,12 @@ impl Header {
         }
         // Go before 1.8 wrote a prefix there and reads it, later versions only if it is ASCII. So a
         // file would have two names.
-        let is_set = |at: &Range<usize>| self.is_gnu() && self.0[at.start] != 0;
-        let set: Vec<_> = GNU_TIMES.into_iter().filter(is_set).collect();
-        check(&set).map_err(|_| "the times of a GNU header are malformed")
+        for at in GNU_TIMES {
+            if self.is_gnu() && self.0[at.start] != 0 {
+                check(&[at]).map_err(|_| "the times of a GNU header are malformed")?;
+            }
+        }
+        Ok(())
     }
 
     fn is_posix(&self) -> bool {

@@ -99,11 +99,10 @@ impl<R: Read> TarReader<R> {
 
     fn member(&mut self, header: &Header, extras: EntryExtras) -> Result<TarEntry, TarError> {
         let declared = header.size().map_err(TarError::Malformed)?;
-        // Archives of the time before POSIX mark a directory by a slash at the end of its name.
-        let is_old_dir = |path: &[u8]| header.kind() == 0 && path.ends_with(b"/");
         let pax = extras.into_fields().map_err(TarError::Malformed)?;
         let path = pax.path.unwrap_or_else(|| header.path());
-        let kind = if is_old_dir(&path) {
+        // Archives of the time before POSIX mark a directory by a slash at the end of its name.
+        let kind = if header.kind() == 0 && path.ends_with(b"/") {
             EntryType::Directory
         } else {
             EntryType::new(header.kind())
@@ -184,8 +183,9 @@ impl<R: Read> TarReader<R> {
     }
 
     fn expect(&mut self, size: u64) -> Result<(), TarError> {
-        let whole = size.checked_next_multiple_of(BLOCK_BYTES as u64);
-        let whole = whole.ok_or(TarError::Malformed("a size is out of range"))?;
+        let Some(whole) = size.checked_next_multiple_of(BLOCK_BYTES as u64) else {
+            return Err(TarError::Malformed("a size is out of range"));
+        };
         self.reader.set_limit(size);
         self.padding = whole - size;
         Ok(())

@@ -108,11 +108,9 @@ impl PaxHeader {
 /// Checks a global header. Go ignores its names and sizes and other tools apply them, so those are
 /// refused.
 fn global(content: &[u8]) -> Result<(), &'static str> {
-    let matters = |key: &[u8]| {
-        matches!(key, b"path" | b"linkpath" | b"size") || key.starts_with(b"GNU.sparse.")
-    };
     for record in Records(content) {
-        if matters(record?.0) {
+        let (key, _) = record?;
+        if matches!(key, b"path" | b"linkpath" | b"size") || key.starts_with(b"GNU.sparse.") {
             return Err("a global header renames or resizes all entries");
         }
     }
@@ -131,10 +129,8 @@ fn integer(value: &[u8]) -> Option<i64> {
 /// Returns true for seconds since 1970 with an optional fraction.
 fn is_time(value: &[u8]) -> bool {
     let mut parts = value.splitn(2, |byte| *byte == b'.');
-    let (seconds, fraction) = (
-        parts.next().unwrap_or_default(),
-        parts.next().unwrap_or_default(),
-    );
+    let seconds = parts.next().unwrap_or_default();
+    let fraction = parts.next().unwrap_or_default();
     integer(seconds).is_some() && fraction.iter().all(u8::is_ascii_digit)
 }
 
@@ -171,7 +167,8 @@ fn record(content: &[u8]) -> Option<(PaxRecord<'_>, &[u8])> {
     let (whole, rest) = content.split_at_checked(length)?;
     let line = whole.get(space + 1..)?.strip_suffix(b"\n")?;
     let equals = line.iter().position(|byte| *byte == b'=')?;
-    let (key, value) = (&line[..equals], &line[equals + 1..]);
+    let key = &line[..equals];
+    let value = &line[equals + 1..];
     // Go cuts no name at a zero byte here, and C programs do.
     let is_text = match key {
         b"path" | b"linkpath" | b"uname" | b"gname" => !value.contains(&0),
