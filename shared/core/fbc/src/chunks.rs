@@ -169,7 +169,8 @@ impl<R: Read> Chunks<R> {
 
     /// Cuts after the last separator before the target, or else after the first one.
     fn cut_yaml(&self) -> Cut {
-        let (mut at, mut documents) = (0, 0);
+        let mut at = 0;
+        let mut documents = 0;
         while at <= self.target {
             match yaml::split::document(&self.buffer, at) {
                 Ok(piece) if piece.separated && self.buffer[piece.next - 1] == b'\n' => {
@@ -185,7 +186,8 @@ impl<R: Read> Chunks<R> {
 
     /// Cuts after the last JSON value before the target, or else after the first one.
     fn cut_json(&mut self) -> Cut {
-        let (mut at, mut documents) = (0, 0);
+        let mut at = 0;
+        let mut documents = 0;
         // Go's decoder decides between JSON and YAML for each of the first two values, so these are
         // parsed. The later ones are JSON for certain: their brackets are enough. They also are for
         // a value that is JSON for the length of a chunk and goes on: to parse more of it would

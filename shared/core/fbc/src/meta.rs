@@ -87,7 +87,8 @@ pub(crate) fn emit(
 /// Refuses two keys of the outermost object that differ only in case.
 // declcfg's decoder matches keys in any case, so it is not clear which of the two would be read.
 fn check_unique(builder: &mut LineBuilder) -> Result<(), FbcErrorKind> {
-    let (mut changed, mut taken) = (HashSet::new(), 0);
+    let mut changed = HashSet::new();
+    let mut taken = 0;
     // Keys are unique, so only one that folding changes can be equal to another. Catalogs have few
     // or none.
     for at in 0..builder.field_count() {

@@ -111,7 +111,8 @@ impl<'a> Decoder<'a> {
             Some(start) if !self.chunk.is_json && self.documents < 2 && !error.kind.is_final() => {
                 // The lines up to the value that is not JSON may be counted, and YAML may start
                 // before it.
-                (self.lines, self.counted) = (self.chunk.lines, 0);
+                self.lines = self.chunk.lines;
+                self.counted = 0;
                 self.yaml(start, Some(error), sink)
             }
             _ => Err(error),

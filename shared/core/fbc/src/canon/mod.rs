@@ -237,7 +237,8 @@ impl LineBuilder {
 
     /// Notes the right order of an object's entries. Of equal keys the last one wins, as in Go.
     fn sort(&mut self, open: &OpenContainer) {
-        let (text, keys) = (&self.text.bytes, &self.keys);
+        let text = &self.text.bytes;
+        let keys = &self.keys;
         let key = |entry: &ObjectEntry| entry.key(text, keys);
         let entries = &mut self.entries[open.entries as usize..];
         // The position breaks ties, so that of equal keys the last one in the source stays last.

@@ -47,7 +47,8 @@ impl Pattern {
 fn path_steps(text: &str) -> Vec<PathStep> {
     // Without slashes, `**` is two stars, which match every name.
     let is_name = !text.contains('/');
-    let (mut steps, mut skips) = (Vec::new(), is_name);
+    let mut steps = Vec::new();
+    let mut skips = is_name;
     for part in text.split('/') {
         match part {
             "" => skips = false,
@@ -132,7 +133,8 @@ impl Glob {
     /// Returns true if `name` matches. Adds one to `steps` for each token or range that is
     /// compared.
     pub(super) fn matches(&self, name: &str, steps: &mut u64) -> bool {
-        let (mut token, mut rest) = (0, name.chars());
+        let mut token = 0;
+        let mut rest = name.chars();
         // Backtracking to the last `*` is enough, so the work is at most the product of the two
         // lengths: earlier `*` never need to take more.
         let mut retry = None;
@@ -161,7 +163,8 @@ impl Glob {
             if taken.next().is_none() {
                 return false;
             }
-            (token, rest) = (*many + 1, taken.clone());
+            token = *many + 1;
+            rest = taken.clone();
         }
     }
 }

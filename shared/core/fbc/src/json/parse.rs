@@ -83,7 +83,9 @@ impl Parser<'_> {
 
     #[inline]
     fn scalar(&mut self, first: u8) -> Result<(), FbcErrorKind> {
-        let (text, at, out) = (self.text, self.at, self.builder.value());
+        let text = self.text;
+        let at = self.at;
+        let out = self.builder.value();
         self.at = match first {
             b'"' => copy_string(text, at + 1, out)?,
             b'-' | b'0'..=b'9' => copy_number(text.bytes, at, out)?,

@@ -70,7 +70,8 @@ impl<'c, 's> DocumentBuilder<'c, 's> {
         if held > 0 && !self.builder.memory().take(held) {
             return Err(self.builder.memory().error());
         }
-        let (is_aliased, before) = (self.tape.is_aliased(), self.builder.len());
+        let is_aliased = self.tape.is_aliased();
+        let before = self.builder.len();
         match self.frames.last() {
             None => self.root(part),
             Some(Frame::Object { key: true, .. }) => self.key(part),
@@ -133,7 +134,7 @@ impl<'c, 's> DocumentBuilder<'c, 's> {
             ScalarValue::Bool(key) => self.builder.key(if key { "true" } else { "false" }),
             ScalarValue::Float(key) => self.builder.key(&float_key(key)),
             ScalarValue::Int(key) if i64::try_from(key).is_ok() => {
-                self.builder.key(&key.to_string())
+                self.builder.key(&key.to_string());
             }
             ScalarValue::Int(_) | ScalarValue::Big(_) => return Err(no_key("so large an integer")),
             ScalarValue::Null => return Err(no_key("null")),
@@ -173,10 +174,12 @@ impl<'c, 's> DocumentBuilder<'c, 's> {
             YamlPart::Begin(kind) => {
                 self.node()?;
                 self.builder.begin(kind)?;
-                let (merged, key) = (false, true);
                 self.push(match kind {
                     Container::Array => Frame::Array,
-                    Container::Object => Frame::Object { merged, key },
+                    Container::Object => Frame::Object {
+                        merged: false,
+                        key: true,
+                    },
                 });
             }
             YamlPart::Alias(id) => {
@@ -222,8 +225,10 @@ impl<'c, 's> DocumentBuilder<'c, 's> {
             }
             YamlPart::Begin(Container::Object) => {
                 self.node()?;
-                let (merged, key) = (true, true);
-                self.push(Frame::Object { merged, key });
+                self.push(Frame::Object {
+                    merged: true,
+                    key: true,
+                });
             }
             YamlPart::Alias(id) if self.is_object(*id)? => {
                 self.node()?;
