@@ -24,14 +24,14 @@ pub enum LogFormat {
 /// parsed. A filter is a level, also for single targets: `info,hyper=warn`.
 pub fn init(format: LogFormat, default_filter: &str) {
     // Standard output is for results.
-    let layer = fmt::layer().with_writer(stderr);
+    let lines = fmt::layer().with_writer(stderr);
     let layer: Box<dyn Layer<Registry> + Send + Sync> = match format {
-        LogFormat::Text => layer
+        LogFormat::Text => lines
             .with_target(false)
             .with_ansi(stderr().is_terminal())
             .compact()
             .boxed(),
-        LogFormat::Json => layer
+        LogFormat::Json => lines
             .json()
             .flatten_event(true)
             .with_current_span(false)
@@ -46,11 +46,13 @@ pub fn init(format: LogFormat, default_filter: &str) {
 fn filter(wanted: Option<String>, default: &str) -> Targets {
     // `Targets` and not `EnvFilter`: filters by spans and fields need regular expressions, a tenth
     // of the size of a Lambda function.
-    let wanted = wanted.filter(|text| !text.trim().is_empty());
-    wanted
-        .and_then(|text| text.parse().ok())
-        .or_else(|| default.parse().ok())
-        .unwrap_or_default()
+    if let Some(wanted) = wanted
+        && !wanted.trim().is_empty()
+        && let Ok(filter) = wanted.parse()
+    {
+        return filter;
+    }
+    default.parse().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -23,13 +23,22 @@ impl Problems {
         place: impl fmt::Display,
         result: Result<T, E>,
     ) -> Option<T> {
-        result.map_err(|error| self.add(place, error)).ok()
+        match result {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.add(place, error);
+                None
+            }
+        }
     }
 
     /// Returns the value if there are no problems.
     pub(crate) fn none_or<T>(&self, value: T) -> Result<T, ConfigProblems> {
         let all = self.0.take();
-        all.is_empty().then_some(value).ok_or(ConfigProblems(all))
+        if !all.is_empty() {
+            return Err(ConfigProblems(all));
+        }
+        Ok(value)
     }
 }
 
@@ -101,9 +110,11 @@ pub(crate) fn count<T: FromStr + PartialOrd + fmt::Display>(
     if !digits {
         return Err(format!("{text:?} is not a whole number"));
     }
-    // Digits that do not fit the type are a number that is too large.
-    let number = text.parse().ok().filter(|number| range.contains(number));
-    number.ok_or_else(|| out_of_range(text, range.start(), range.end()))
+    match text.parse() {
+        Ok(number) if range.contains(&number) => Ok(number),
+        // Digits that do not fit the type are a number that is too large.
+        _ => Err(out_of_range(text, range.start(), range.end())),
+    }
 }
 
 pub(crate) fn out_of_range(value: &str, min: impl fmt::Display, max: impl fmt::Display) -> String {

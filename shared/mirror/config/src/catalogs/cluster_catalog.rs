@@ -7,11 +7,10 @@ use publish::{Catalog, ValidationMode};
 use serde_json::Value;
 use source::{Source, SourceError};
 
-use super::ConfigLoader;
-use super::file::PlacedCatalog;
-use super::limits::{self, OwnLimits};
+use super::limits::{self, OwnLimit};
+use super::placed::PlacedCatalog;
 use super::section::Section;
-use crate::problems::count;
+use crate::problems::{Problems, count};
 
 const API_VERSION: &str = "olm.operatorframework.io/v1";
 
@@ -26,37 +25,44 @@ const LIMITS_ANNOTATION: &str = "catalog-mirror/limits";
 /// `catalogs.yaml`.
 const VALIDATE_ANNOTATION: &str = "catalog-mirror/validate";
 
-/// Adds a manifest, or all items of a `List` of manifests.
-pub(crate) fn add(mut manifest: Value, place: &str, loader: &mut ConfigLoader) {
-    let field = |name: &str| {
-        manifest
-            .get(name)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-    };
-    let (version, kind) = (field("apiVersion"), field("kind"));
-    if kind == "List" || kind == "ClusterCatalogList" {
-        let Some(items) = manifest.get("items").and_then(Value::as_array) else {
-            return loader
-                .problems
-                .add(place, format!("the {kind} has no items"));
-        };
-        return items
-            .iter()
-            .for_each(|item| add(item.clone(), place, loader));
+/// Reads a manifest, or all items of a `List` of manifests.
+pub(crate) fn read_all(manifest: Value, place: &str, problems: &Problems) -> Vec<PlacedCatalog> {
+    let kind = text_of(&manifest, "/kind");
+    if kind != "List" && kind != "ClusterCatalogList" {
+        return read_one(manifest, place, problems).into_iter().collect();
     }
-    if (version, kind) != (API_VERSION, "ClusterCatalog") {
+    let Some(items) = manifest.get("items").and_then(Value::as_array) else {
+        problems.add(place, format!("the {kind} has no items"));
+        return Vec::new();
+    };
+    let mut catalogs = Vec::new();
+    for item in items {
+        catalogs.extend(read_all(item.clone(), place, problems));
+    }
+    catalogs
+}
+
+fn read_one(mut manifest: Value, place: &str, problems: &Problems) -> Option<PlacedCatalog> {
+    let version = text_of(&manifest, "/apiVersion");
+    let kind = text_of(&manifest, "/kind");
+    if version != API_VERSION || kind != "ClusterCatalog" {
         let problem = format!(
             "kind {kind:?} of apiVersion {version:?} is not read here: write a ClusterCatalog of {API_VERSION}, or a file with \
              `catalogs` and without a kind"
         );
-        return loader.problems.add(place, problem);
+        problems.add(place, problem);
+        return None;
     }
-    let name = manifest.pointer("/metadata/name").and_then(Value::as_str);
-    let place = format!("{place}, ClusterCatalog {}", name.unwrap_or_default());
+    let name = text_of(&manifest, "/metadata/name");
+    let place = format!("{place}, ClusterCatalog {name}");
     remove_nulls(&mut manifest);
-    let catalog = Section::new(manifest, place, &loader.problems).and_then(read);
-    loader.catalogs.extend(catalog);
+    read(Section::new(manifest, place, problems)?)
+}
+
+/// Returns the text at a pointer (RFC 6901); empty if there is none.
+fn text_of<'a>(manifest: &'a Value, pointer: &str) -> &'a str {
+    let value = manifest.pointer(pointer).and_then(Value::as_str);
+    value.unwrap_or_default()
 }
 
 /// Removes fields without a value, which the API server takes for absent.
@@ -91,26 +97,21 @@ fn read(mut manifest: Section) -> Option<PlacedCatalog> {
 
 /// Reads the annotations for this program. Those that are unknown are refused, since most are
 /// misspelt.
-fn read_annotations(mut annotations: Section) -> (Option<ValidationMode>, OwnLimits) {
+fn read_annotations(mut annotations: Section) -> (Option<ValidationMode>, Vec<OwnLimit>) {
     let validation = annotations.parsed(VALIDATE_ANNOTATION, str::parse);
-    let mapping = |text: &str| {
-        let value = serde_saphyr::from_str(text);
-        value.map_err(|_| "is not a mapping such as {documents: 50000}")
-    };
-    let limits: Option<Value> = annotations.parsed(LIMITS_ANNOTATION, mapping);
+    let value: Option<Value> = annotations.parsed(LIMITS_ANNOTATION, |text| {
+        serde_saphyr::from_str(text).map_err(|_| "is not a mapping such as {documents: 50000}")
+    });
     let place = annotations.place_of(LIMITS_ANNOTATION);
-    let limits = limits.and_then(|limits| Section::new(limits, place, &annotations.problems));
-    let others = annotations.rest();
-    for name in others
-        .keys()
-        .filter(|name| name.starts_with(ANNOTATION_PREFIX))
-    {
-        let problem = format!(
-            "unknown annotation {name}, known are {LIMITS_ANNOTATION} and {VALIDATE_ANNOTATION}"
-        );
-        annotations.problem(problem);
+    let section = value.and_then(|value| Section::new(value, place, &annotations.problems));
+    for name in annotations.rest().keys() {
+        if name.starts_with(ANNOTATION_PREFIX) {
+            annotations.problem(format!(
+                "unknown annotation {name}, known are {LIMITS_ANNOTATION} and {VALIDATE_ANNOTATION}"
+            ));
+        }
     }
-    let limits = limits.map(|mut limits| limits::read_own(&mut limits));
+    let limits = section.map(|mut section| limits::read_own(&mut section));
     (validation, limits.unwrap_or_default())
 }
 
@@ -118,24 +119,24 @@ fn read_annotations(mut annotations: Section) -> (Option<ValidationMode>, OwnLim
 /// server checks from the CRD.
 fn read_source(mut source: Section) -> Option<(Source, Option<Duration>)> {
     let kind: Option<String> = source.require("type").field("type");
-    if let Some(kind) = kind.filter(|kind| kind != "Image") {
+    if let Some(kind) = kind
+        && kind != "Image"
+    {
         source.problem(format!("type must be Image, not {kind:?}"));
     }
-    let image = source.require("image").section("image");
+    let section = source.require("image").section("image");
     source.finish();
-    let mut image = image?;
+    let mut image = section?;
     let reference = image.require("ref").parsed("ref", registry_image);
     let minutes = image.parsed("pollIntervalMinutes", |text| {
         count(text, 1..=POLL_MINUTES_MAX)
     });
-    let is_pinned = reference
-        .as_ref()
-        .is_some_and(|source| source.pinned().is_some());
+    let source = reference.as_ref();
+    let is_pinned = source.is_some_and(|source| source.pinned().is_some());
     if minutes.is_some() && is_pinned {
+        let place = image.place_of("pollIntervalMinutes");
         let problem = "must not be set together with a digest, which never changes";
-        image
-            .problems
-            .add(image.place_of("pollIntervalMinutes"), problem);
+        image.problems.add(place, problem);
     }
     image.finish();
     Some((reference?, minutes.map(Duration::from_mins)))

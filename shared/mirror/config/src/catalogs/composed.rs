@@ -10,7 +10,7 @@ use publish::{Catalog, CatalogSource, ComposedSource, ComposedSourceError};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::file::PlacedCatalog;
+use super::placed::PlacedCatalog;
 use super::section::{Section, deserialize};
 use crate::problems::Problems;
 
@@ -30,21 +30,27 @@ pub(crate) fn read(
     value: Value,
     section: &Section,
 ) -> Vec<(CatalogName, CatalogSource)> {
-    let (place, problems) = (section.place_of("compose"), &section.problems);
+    let place = section.place_of("compose");
+    let problems = &section.problems;
     if value.get("imageSet").is_some() {
-        let file = deserialize(value, &place, problems);
-        let read = file.map(|file: ImageSetFile| image_set(name.as_ref(), &file));
-        let read = read.and_then(|read| problems.ok(&place, read));
-        return read.unwrap_or_default();
+        let Some(file) = deserialize::<ImageSetFile>(value, &place, problems) else {
+            return Vec::new();
+        };
+        let catalogs = problems.ok(&place, image_set(name.as_ref(), &file));
+        return catalogs.unwrap_or_default();
     }
     let composition = deserialize::<Composition>(value, &place, problems);
     let Some(name) = name else {
         problems.add(&place, "a composition needs a name");
         return Vec::new();
     };
-    let source = composition.map(|composition| source(composition, Path::new("")));
-    let source = source.and_then(|source| problems.ok(&place, source));
-    source.map(|source| (name, source)).into_iter().collect()
+    let Some(composition) = composition else {
+        return Vec::new();
+    };
+    match problems.ok(&place, source(composition, Path::new(""))) {
+        Some(source) => vec![(name, source)],
+        None => Vec::new(),
+    }
 }
 
 fn source(composition: Composition, folder: &Path) -> Result<CatalogSource, ComposedSourceError> {
@@ -66,21 +72,21 @@ fn image_set(
     if !image_set.ignored.is_empty() {
         tracing::info!(file = %path, ignored = image_set.ignored.join(", "), "the mirror does not use parts of an ImageSetConfiguration");
     }
-    let entries = match (name, &file.entry) {
-        (None, None) => image_set.entries,
-        (_, entry) => {
-            let entry = image_set.entry(entry.as_deref());
-            vec![entry.map_err(|error| format!("{path}: {error}"))?]
-        }
+    let entries = if name.is_none() && file.entry.is_none() {
+        image_set.entries
+    } else {
+        let entry = image_set.entry(file.entry.as_deref());
+        vec![entry.map_err(|error| format!("{path}: {error}"))?]
     };
     let folder = file.image_set.parent().unwrap_or(Path::new(""));
-    let entries = entries.into_iter().map(|(entry, composition)| {
+    let mut catalogs = Vec::new();
+    for (entry, composition) in entries {
         let name = name.cloned().unwrap_or(entry);
         let source =
             source(composition, folder).map_err(|error| format!("{path}: {name}: {error}"))?;
-        Ok((name, source))
-    });
-    entries.collect()
+        catalogs.push((name, source));
+    }
+    Ok(catalogs)
 }
 
 /// Connects compositions with the catalogs of the configuration: an input that names the source of
@@ -105,10 +111,10 @@ pub(crate) fn connect(catalogs: &mut [PlacedCatalog], problems: &Problems) {
     while left.len() < before {
         before = left.len();
         let names: BTreeSet<&CatalogName> = left.iter().map(|catalog| &catalog.name).collect();
-        let inputs: BTreeSet<&CatalogName> = left
-            .iter()
-            .flat_map(|catalog| catalog.source.inputs())
-            .collect();
+        let mut inputs: BTreeSet<&CatalogName> = BTreeSet::new();
+        for catalog in &left {
+            inputs.extend(catalog.source.inputs());
+        }
         left.retain(|catalog| {
             inputs.contains(&catalog.name)
                 && catalog.source.inputs().any(|input| names.contains(input))

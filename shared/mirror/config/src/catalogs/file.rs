@@ -11,138 +11,53 @@ use source::{Source, SourceSettings};
 use upkeep::Retention;
 
 use super::keys::PlacedRule;
-use super::limits::{self, OwnLimits};
+use super::placed::PlacedCatalog;
 use super::section::Section;
-use super::values::{self, host_and_port, platform};
-use super::{ConfigLoader, cluster_catalog, composed, poll_interval, webhook};
+use super::values::{self, host_and_port, platform, poll_interval};
+use super::{composed, limits};
 use crate::problems::Problems;
 
-/// A catalog and the place where it is configured, for problems.
-pub(crate) struct PlacedCatalog {
-    pub(crate) place: String,
-    pub(crate) catalog: Catalog,
-    /// Limits that the catalog sets itself, which win over those of all.
-    pub(crate) limits: OwnLimits,
-    /// Rule for its signatures.
-    pub(crate) signature: Option<PlacedRule>,
+/// Splits a text into its YAML documents.
+pub(crate) fn parse_documents(text: &str) -> Result<Vec<Value>, String> {
+    serde_saphyr::from_multiple(text).map_err(|error| {
+        let error = error.without_snippet();
+        // The default message speaks to programmers, and names options that users do not have.
+        let message = error.render_with_formatter(&serde_saphyr::UserMessageFormatter);
+        format!("is not valid YAML: {message}")
+    })
 }
 
-impl PlacedCatalog {
-    /// Returns a catalog without limits and rules of its own.
-    pub(crate) fn new(place: &str, catalog: Catalog) -> Self {
-        Self {
-            place: place.to_owned(),
+/// Reads an element of `catalogs`, which is one catalog or the entries of an ImageSetConfiguration.
+/// `interval` is for those that set none.
+pub(crate) fn read_catalogs(mut section: Section, interval: Duration) -> Vec<PlacedCatalog> {
+    let sources = read_source(&mut section);
+    let own_interval = section.parsed("interval", poll_interval);
+    let availability: Option<Availability> = section.field("availabilityMode");
+    let signature = PlacedRule::read(&mut section);
+    let validation = section.parsed("validate", |text| match text {
+        // YAML 1.1 reads `off` as false.
+        "false" => Ok(ValidationMode::Off),
+        _ => text.parse(),
+    });
+    let limits = section.with("limits", limits::read_own).unwrap_or_default();
+    let mut catalogs = Vec::new();
+    for (name, source) in sources {
+        let mut catalog = Catalog::new(name, source);
+        catalog.availability = availability.unwrap_or_default();
+        catalog.interval = Some(own_interval.unwrap_or(interval));
+        // The default depends on the source.
+        if let Some(validation) = validation {
+            catalog.validation = validation;
+        }
+        catalogs.push(PlacedCatalog {
+            place: section.place.clone(),
             catalog,
-            limits: OwnLimits::new(),
-            signature: None,
-        }
-    }
-}
-
-impl ConfigLoader {
-    /// Adds a text of any number of documents: `catalogs.yaml` and `ClusterCatalog` manifests.
-    /// `place` names it in problems.
-    pub fn text(&mut self, place: &str, text: &str) {
-        let documents = match serde_saphyr::from_multiple::<Value>(text) {
-            Ok(documents) => documents,
-            Err(error) => {
-                // The default message speaks to programmers, and names options that users do not
-                // have.
-                let error = error.without_snippet();
-                let error = error.render_with_formatter(&serde_saphyr::UserMessageFormatter);
-                return self
-                    .problems
-                    .add(place, format!("is not valid YAML: {error}"));
-            }
-        };
-        for (document, number) in documents.into_iter().zip(1..) {
-            let place = match number {
-                1 => place.to_owned(),
-                _ => format!("{place}, document {number}"),
-            };
-            if document.get("kind").is_some() || document.get("apiVersion").is_some() {
-                cluster_catalog::add(document, &place, self);
-            } else if !document.is_null()
-                && let Some(section) = Section::new(document, place, &self.problems)
-            {
-                self.add_document(section);
-            }
-        }
-    }
-
-    fn add_document(&mut self, mut document: Section) {
-        let interval = document
-            .parsed("interval", poll_interval)
-            .unwrap_or(self.interval);
-        self.config.store = document.field("store").or(self.config.store.take());
-        document.with("registries", |section| {
-            add_registries(&mut self.config.images, section)
+            limits: limits.clone(),
+            signature: signature.clone(),
         });
-        document.with("limits", |section| {
-            for (_, set, to) in limits::read(section) {
-                set(&mut self.config.limits, to);
-            }
-        });
-        document.with("notify", |section| webhook::add(section, self));
-        let retention = document.with("retention", read_retention);
-        self.config.retention = retention.or(self.config.retention.take());
-        document.with("server", |section| self.config.server.add(section));
-        document.with("grpc", |section| {
-            self.config.grpc.anonymous = section.field("anonymous");
-            self.config.grpc.tls = section.field("tls").unwrap_or_default();
-        });
-        document.with("signing", |section| {
-            self.add_keys(section, Self::signing_key)
-        });
-        document.with("trust", |section| self.add_keys(section, Self::verify_key));
-        self.signature = PlacedRule::read(&mut document).or(self.signature.take());
-        for section in document.sections("catalogs", "catalog") {
-            self.add_catalog(section, interval);
-        }
-        document.finish();
     }
-
-    /// Adds the keys of `signing` or `trust`.
-    fn add_keys(&mut self, section: &mut Section, add: fn(&mut Self, &str, &str)) {
-        let keys: Option<Vec<String>> = section.require("keys").field("keys");
-        // An empty list would turn off signing or verification. It comes from a template without a
-        // value more likely than from a decision, which is to remove the section.
-        if keys.as_ref().is_some_and(Vec::is_empty) {
-            section.problem("keys is empty: name a key or remove the section");
-        }
-        for key in keys.unwrap_or_default() {
-            add(self, &section.place, &key);
-        }
-    }
-
-    fn add_catalog(&mut self, mut section: Section, interval: Duration) {
-        let sources = read_source(&mut section);
-        let interval = section
-            .parsed("interval", poll_interval)
-            .unwrap_or(interval);
-        let availability: Option<Availability> = section.field("availabilityMode");
-        let signature = PlacedRule::read(&mut section);
-        let validation = section.parsed("validate", |text| match text {
-            // YAML 1.1 reads `off` as false.
-            "false" => Ok(ValidationMode::Off),
-            _ => text.parse(),
-        });
-        let limits = section.with("limits", limits::read_own).unwrap_or_default();
-        for (name, source) in sources {
-            let mut catalog = Catalog::new(name, source);
-            catalog.availability = availability.unwrap_or_default();
-            catalog.interval = Some(interval);
-            // The default depends on the source.
-            catalog.validation = validation.unwrap_or(catalog.validation);
-            self.catalogs.push(PlacedCatalog {
-                place: section.place.clone(),
-                catalog,
-                limits: limits.clone(),
-                signature: signature.clone(),
-            });
-        }
-        section.finish();
-    }
+    section.finish();
+    catalogs
 }
 
 /// Reads the name and `source` or `compose`. An ImageSetConfiguration gives several catalogs.
@@ -159,13 +74,14 @@ fn read_source(section: &mut Section) -> Vec<(CatalogName, CatalogSource)> {
     let source = section
         .require("source")
         .parsed("source", str::parse::<Source>);
-    name.zip(source.map(CatalogSource::from))
-        .into_iter()
-        .collect()
+    match (name, source) {
+        (Some(name), Some(source)) => vec![(name, source.into())],
+        _ => Vec::new(),
+    }
 }
 
 /// Reads `retention`. Fields that are absent have the defaults of [`Retention`].
-fn read_retention(section: &mut Section) -> Retention {
+pub(crate) fn read_retention(section: &mut Section) -> Retention {
     Retention::default().with(
         section.parsed("generations", values::generations),
         section.parsed("days", values::days),
@@ -174,9 +90,9 @@ fn read_retention(section: &mut Section) -> Retention {
 }
 
 /// Adds `registries` of `catalogs.yaml`. Lists grow; the last platform counts.
-fn add_registries(settings: &mut SourceSettings, section: &mut Section) {
-    let auth_files = section.field::<Vec<PathBuf>>("authFiles");
-    settings.auth_files.extend(auth_files.unwrap_or_default());
+pub(crate) fn add_registries(settings: &mut SourceSettings, section: &mut Section) {
+    let auth_files: Vec<PathBuf> = section.field("authFiles").unwrap_or_default();
+    settings.auth_files.extend(auth_files);
     let header_files: BTreeMap<String, PathBuf> = section.field("headerFiles").unwrap_or_default();
     let place = section.place_of("headerFiles");
     for (host, path) in header_files {
@@ -184,13 +100,13 @@ fn add_registries(settings: &mut SourceSettings, section: &mut Section) {
             settings.header_files.insert(&host, path);
         }
     }
-    let ca_files: Vec<PathBuf> = section.field("caFiles").unwrap_or_default();
-    settings.http.ca_files.extend(ca_files);
     let http = &mut settings.http;
-    http.plain_http
-        .extend(section.parsed_list("plainHttp", host_and_port));
-    http.internal_hosts
-        .extend(section.parsed_list("internalHosts", host_and_port));
+    let ca_files: Vec<PathBuf> = section.field("caFiles").unwrap_or_default();
+    http.ca_files.extend(ca_files);
+    let plain_http = section.parsed_list("plainHttp", host_and_port);
+    http.plain_http.extend(plain_http);
+    let internal_hosts = section.parsed_list("internalHosts", host_and_port);
+    http.internal_hosts.extend(internal_hosts);
     if let Some(platform) = section.parsed("platform", platform) {
         settings.platform = platform;
     }
@@ -201,15 +117,13 @@ fn add_registries(settings: &mut SourceSettings, section: &mut Section) {
 pub(crate) fn check_files(settings: &SourceSettings, problems: &Problems) {
     let read = |path: &Path| fs::read(path).map_err(|error| format!("cannot be read: {error}"));
     for path in &settings.auth_files {
+        let place = format!("registries, authFiles (--auth-file), {}", path.display());
         let json = read(path).and_then(|bytes| {
             // The parser's message could quote a password.
             let parsed = serde_json::from_slice::<IgnoredAny>(&bytes);
             parsed.map_err(|_| "is not JSON as `podman login --authfile` writes it".to_owned())
         });
-        problems.ok(
-            format!("registries, authFiles (--auth-file), {}", path.display()),
-            json,
-        );
+        problems.ok(place, json);
     }
     for path in settings.header_files.paths() {
         let fields = source::read_header_file(path).map_err(|error| model::text::chain(&error));

@@ -29,8 +29,10 @@ pub struct ConfigKeys {
 impl ConfigKeys {
     /// Returns the signer of publications, or `None` without a private key.
     pub fn signer(&self) -> Option<Signer> {
-        let is_some = !self.signing.is_empty();
-        is_some.then(|| Signer::new(self.signing.clone(), self.trusted.clone()))
+        if self.signing.is_empty() {
+            return None;
+        }
+        Some(Signer::new(self.signing.clone(), self.trusted.clone()))
     }
 
     /// Returns the keys of which one must have signed a publication, or `None` if signatures are
@@ -38,9 +40,12 @@ impl ConfigKeys {
     ///
     /// A mirror that signs trusts its own signatures.
     pub fn trust(&self) -> Option<Trust> {
-        let own = self.signing.iter().map(SigningKey::public);
-        let is_some = !self.trusted.is_empty();
-        is_some.then(|| Trust::new(self.trusted.iter().cloned().chain(own).collect()))
+        if self.trusted.is_empty() {
+            return None;
+        }
+        let mut keys = self.trusted.clone();
+        keys.extend(self.signing.iter().map(SigningKey::public));
+        Some(Trust::new(keys))
     }
 }
 
@@ -97,23 +102,33 @@ impl PlacedRule {
     pub(crate) fn apply(&self, catalog: &mut Catalog, keys: KeyContext, problems: &Problems) {
         let name = &catalog.name;
         for pulled in catalog.source.pulled_sources_mut() {
-            let policy = keys.policy(&self.rule, &pulled.source);
-            let policy = policy.map_err(|problem| format!("for the catalog {name}: {problem}"));
-            if let Some((policy, lookaside)) = problems.ok(&self.place, policy).flatten() {
-                pulled.policy = Some(policy);
-                pulled.lookaside = lookaside;
+            match keys.policy(&self.rule, &pulled.source) {
+                Ok(Some(rule)) => {
+                    pulled.policy = Some(rule.policy);
+                    pulled.lookaside = rule.lookaside;
+                }
+                Ok(None) => {}
+                Err(problem) => {
+                    problems.add(&self.place, format!("for the catalog {name}: {problem}"));
+                }
             }
         }
     }
+}
+
+/// Policy of one source.
+struct SourcePolicy {
+    policy: Policy,
+    /// Place of simple signatures, if the registry does not have them.
+    lookaside: Option<Lookaside>,
 }
 
 impl KeyContext {
     /// Reads a private key, which is a path: a configuration is no secret.
     pub(crate) fn signing_key(self, text: &str) -> Result<SigningKey, String> {
         if text.starts_with(PEM) {
-            return Err(
-                "a private key must not be part of the configuration: name its file".to_owned(),
-            );
+            let problem = "a private key must not be part of the configuration: name its file";
+            return Err(problem.to_owned());
         }
         SigningKey::from_pem(&self.read(text)?).map_err(|error| format!("{text}: {error}"))
     }
@@ -135,11 +150,8 @@ impl KeyContext {
         fs::read(path).map_err(|error| format!("{path} cannot be read: {error}"))
     }
 
-    fn policy(
-        self,
-        rule: &Value,
-        source: &Source,
-    ) -> Result<Option<(Policy, Option<Lookaside>)>, String> {
+    /// Returns the policy of a source, or `None` if it is exempted.
+    fn policy(self, rule: &Value, source: &Source) -> Result<Option<SourcePolicy>, String> {
         if rule.as_str() == Some(ANYTHING) {
             return Ok(None);
         }
@@ -155,30 +167,34 @@ impl KeyContext {
         let image = ImageReference::as_written(&reference.whole());
         match (rule.cosign, rule.policy, rule.lookaside) {
             (Some(cosign), None, None) => {
-                let keys = cosign.keys.iter().map(|key| self.public_keys(key));
-                let keys = keys.collect::<Result<Vec<_>, _>>()?.concat();
+                let mut keys = Vec::new();
+                for key in &cosign.keys {
+                    keys.extend(self.public_keys(key)?);
+                }
                 if keys.is_empty() {
                     return Err("cosign.keys is empty".to_owned());
                 }
-                Ok(Some((Policy::cosign(image, keys), None)))
+                Ok(Some(SourcePolicy {
+                    policy: Policy::cosign(image, keys),
+                    lookaside: None,
+                }))
             }
             (None, Some(path), lookaside) => {
                 let files = KeySources {
                     read: &|path: &Path| fs::read(path),
                     keyrings: self.keyrings,
                 };
-                let policy = Policy::containers(image, &self.read(&path)?, &files);
-                let policy =
-                    policy.map_err(|error| format!("{path}: {}", model::text::chain(&error)))?;
-                let lookaside = lookaside.map(|text| text.parse()).transpose();
-                let lookaside = lookaside.map_err(|error: LookasideError| error.to_string())?;
+                let policy = Policy::containers(image, &self.read(&path)?, &files)
+                    .map_err(|error| format!("{path}: {}", model::text::chain(&error)))?;
+                let lookaside = lookaside
+                    .map(|text| text.parse())
+                    .transpose()
+                    .map_err(|error: LookasideError| error.to_string())?;
                 if policy.needs_simple() && lookaside.is_none() {
-                    return Err(
-                        "the policy requires simple signatures, so lookaside must be set"
-                            .to_owned(),
-                    );
+                    let problem = "the policy requires simple signatures, so lookaside must be set";
+                    return Err(problem.to_owned());
                 }
-                Ok(Some((policy, lookaside)))
+                Ok(Some(SourcePolicy { policy, lookaside }))
             }
             _ => Err("set one of cosign and policy; lookaside is only for policy".to_owned()),
         }

@@ -71,51 +71,63 @@ const LIMITS: &[(&str, SetLimit)] = &[
 /// Limits of the process and not of a catalog.
 const SHARED: &[&str] = &["memoryBytes", "downloadBytes"];
 
-/// Limits that one catalog sets itself: names, setters and values.
-pub(crate) type OwnLimits = Vec<(&'static str, SetLimit, u64)>;
+/// Limit with the value that is configured.
+#[derive(Clone)]
+pub(crate) struct OwnLimit {
+    name: &'static str,
+    set: SetLimit,
+    to: u64,
+}
+
+impl OwnLimit {
+    /// Sets the limit.
+    pub(crate) fn apply(&self, limits: &mut SourceLimits) {
+        (self.set)(limits, self.to);
+    }
+}
 
 /// Sets a limit of the command line, `NAME=VALUE`.
 pub(crate) fn set(limits: &mut SourceLimits, text: &str) -> Result<(), String> {
     let (name, value) = text.split_once('=').ok_or("is not NAME=VALUE")?;
-    let (_, set, to) = find(name, value)?;
-    set(limits, to);
+    find(name, value)?.apply(limits);
     Ok(())
 }
 
 /// Reads the limits of one catalog.
-pub(crate) fn read_own(section: &mut Section) -> OwnLimits {
+pub(crate) fn read_own(section: &mut Section) -> Vec<OwnLimit> {
     let limits = read(section);
-    for (name, _, _) in limits.iter().filter(|(name, _, _)| SHARED.contains(name)) {
-        let problem = "is shared by all catalogs of the process: set it in the limits of the file";
-        section.problems.add(section.place_of(name), problem);
+    for limit in &limits {
+        if SHARED.contains(&limit.name) {
+            let problem =
+                "is shared by all catalogs of the process: set it in the limits of the file";
+            section.problems.add(section.place_of(limit.name), problem);
+        }
     }
     limits
 }
 
 /// Reads all fields of a section as limits.
-pub(crate) fn read(section: &mut Section) -> OwnLimits {
-    let fields = section.rest().into_iter();
-    let limits = fields.filter_map(|(name, value)| {
-        section
-            .problems
-            .ok(section.place_of(&name), find(&name, &text(&value)))
-    });
-    limits.collect()
+pub(crate) fn read(section: &mut Section) -> Vec<OwnLimit> {
+    let mut limits = Vec::new();
+    for (name, value) in section.rest() {
+        let limit = find(&name, &text(&value));
+        limits.extend(section.problems.ok(section.place_of(&name), limit));
+    }
+    limits
 }
 
 /// Returns the limit of a name with a value.
-fn find(name: &str, value: &str) -> Result<(&'static str, SetLimit, u64), String> {
-    let found = LIMITS.iter().find(|(known, _)| *known == name);
-    let &(name, set) = found.ok_or_else(|| {
-        let known: Vec<_> = LIMITS.iter().map(|(known, _)| *known).collect();
+fn find(name: &str, value: &str) -> Result<OwnLimit, String> {
+    let Some(&(name, set)) = LIMITS.iter().find(|(known, _)| *known == name) else {
+        let known: Vec<&str> = LIMITS.iter().map(|(known, _)| *known).collect();
         let similar = did_you_mean(name, known.iter().copied());
-        format!(
+        return Err(format!(
             "there is no such limit{similar}; there are {}",
             known.join(", ")
-        )
-    })?;
+        ));
+    };
     let to = parse(name, value)?;
-    Ok((name, set, to))
+    Ok(OwnLimit { name, set, to })
 }
 
 fn parse(name: &str, text: &str) -> Result<u64, String> {

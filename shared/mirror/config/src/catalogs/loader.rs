@@ -1,14 +1,15 @@
-use std::{collections::BTreeMap, error::Error, fs, path::Path, time::Duration};
+use std::{error::Error, fs, path::Path, time::Duration};
 
-use model::CatalogName;
 use publish::Catalog;
 use source::Source;
 use trust::policy::KeyringReader;
 
-use super::file::{PlacedCatalog, check_files};
+use super::file::{add_registries, check_files, parse_documents, read_catalogs, read_retention};
 use super::keys::{KeyContext, PlacedRule};
+use super::placed::{PlacedCatalog, refuse_paths, unique};
+use super::section::Section;
 use super::webhook::{self, PlacedWebhook};
-use super::{Config, composed, limits};
+use super::{Config, cluster_catalog, composed, limits, poll_interval};
 use crate::Variables;
 use crate::problems::{ConfigProblems, Problems};
 
@@ -62,6 +63,82 @@ impl ConfigLoader {
         }
     }
 
+    /// Adds a text of any number of documents: `catalogs.yaml` and `ClusterCatalog` manifests.
+    /// `place` names it in problems.
+    pub fn text(&mut self, place: &str, text: &str) {
+        let Some(documents) = self.problems.ok(place, parse_documents(text)) else {
+            return;
+        };
+        for (document, number) in documents.into_iter().zip(1..) {
+            let place = match number {
+                1 => place.to_owned(),
+                _ => format!("{place}, document {number}"),
+            };
+            if document.get("kind").is_some() || document.get("apiVersion").is_some() {
+                let catalogs = cluster_catalog::read_all(document, &place, &self.problems);
+                self.catalogs.extend(catalogs);
+            } else if !document.is_null()
+                && let Some(section) = Section::new(document, place, &self.problems)
+            {
+                self.add_document(section);
+            }
+        }
+    }
+
+    fn add_document(&mut self, mut document: Section) {
+        let interval = document.parsed("interval", poll_interval);
+        let interval = interval.unwrap_or(self.interval);
+        if let Some(store) = document.field("store") {
+            self.config.store = Some(store);
+        }
+        document.with("registries", |section| {
+            add_registries(&mut self.config.images, section);
+        });
+        document.with("limits", |section| {
+            for limit in limits::read(section) {
+                limit.apply(&mut self.config.limits);
+            }
+        });
+        document.with("notify", |section| {
+            if let Some(source) = section.field("source") {
+                self.config.events.source = source;
+            }
+            self.webhooks.extend(webhook::read_all(section));
+        });
+        if let Some(retention) = document.with("retention", read_retention) {
+            self.config.retention = Some(retention);
+        }
+        document.with("server", |section| self.config.server.add(section));
+        document.with("grpc", |section| {
+            self.config.grpc.anonymous = section.field("anonymous");
+            self.config.grpc.tls = section.field("tls").unwrap_or_default();
+        });
+        document.with("signing", |section| {
+            self.add_keys(section, Self::signing_key);
+        });
+        document.with("trust", |section| self.add_keys(section, Self::verify_key));
+        if let Some(rule) = PlacedRule::read(&mut document) {
+            self.signature = Some(rule);
+        }
+        for section in document.sections("catalogs", "catalog") {
+            self.catalogs.extend(read_catalogs(section, interval));
+        }
+        document.finish();
+    }
+
+    /// Adds the keys of `signing` or `trust`.
+    fn add_keys(&mut self, section: &mut Section, add: fn(&mut Self, &str, &str)) {
+        let keys: Option<Vec<String>> = section.require("keys").field("keys");
+        // An empty list would turn off signing or verification. It comes from a template without a
+        // value more likely than from a decision, which is to remove the section.
+        if keys.as_ref().is_some_and(Vec::is_empty) {
+            section.problem("keys is empty: name a key or remove the section");
+        }
+        for key in keys.unwrap_or_default() {
+            add(self, &section.place, &key);
+        }
+    }
+
     /// Adds a catalog of the command line.
     pub fn named_catalog(&mut self, mut catalog: Catalog) {
         catalog.interval = Some(self.interval);
@@ -83,18 +160,18 @@ impl ConfigLoader {
     /// Adds a private key that signs publications, by its path. `place` names it in problems.
     pub fn signing_key(&mut self, place: &str, key: &str) {
         let key = self.key_context.signing_key(key);
-        self.config
-            .keys
-            .signing
-            .extend(self.problems.ok(place, key));
+        if let Some(key) = self.problems.ok(place, key) {
+            self.config.keys.signing.push(key);
+        }
     }
 
     /// Adds public keys that are trusted, by a path or as a PEM text. `place` names them in
     /// problems.
     pub fn verify_key(&mut self, place: &str, key: &str) {
         let keys = self.key_context.public_keys(key);
-        let keys = self.problems.ok(place, keys);
-        self.config.keys.trusted.extend(keys.into_iter().flatten());
+        if let Some(keys) = self.problems.ok(place, keys) {
+            self.config.keys.trusted.extend(keys);
+        }
     }
 
     /// Sets the parser of OpenPGP keys. Without one a policy that needs them is a problem.
@@ -114,7 +191,8 @@ impl ConfigLoader {
     /// All problems: of the texts, of the files that they name, and of catalogs and webhooks that
     /// do not fit together.
     pub fn finish(self) -> Result<Config, ConfigProblems> {
-        let (problems, mut config) = (&self.problems, self.config);
+        let problems = &self.problems;
+        let mut config = self.config;
         if self.key_context.no_files {
             refuse_paths(&self.catalogs, problems);
         }
@@ -127,55 +205,22 @@ impl ConfigLoader {
                 rule.apply(&mut placed.catalog, self.key_context, problems);
             }
             // Where a catalog has limits of its own, all others are those of all catalogs.
-            for (_, set, to) in &placed.limits {
-                set(
-                    placed
-                        .catalog
-                        .limits
-                        .get_or_insert_with(|| config.limits.clone()),
-                    *to,
-                );
+            if !placed.limits.is_empty() {
+                let mut limits = config.limits.clone();
+                for limit in &placed.limits {
+                    limit.apply(&mut limits);
+                }
+                placed.catalog.limits = Some(limits);
             }
         }
         config.catalogs = catalogs.into_iter().map(|placed| placed.catalog).collect();
-        config.receivers = webhook::receivers(self.webhooks, &config, problems);
+        let ca_files = &config.images.http.ca_files;
+        config.receivers = webhook::receivers(self.webhooks, &config.catalogs, ca_files, problems);
         config.server.check(problems);
         check_files(&config.images, problems);
         config.images.limits = config.limits.image.clone();
         problems.none_or(config)
     }
-}
-
-fn refuse_paths(catalogs: &[PlacedCatalog], problems: &Problems) {
-    for PlacedCatalog { place, catalog, .. } in catalogs {
-        for pulled in catalog.source.pulled_sources() {
-            let source = &pulled.source;
-            if source.local_path().is_some() {
-                let problem = format!(
-                    "the source {source} is a path, not an image in a registry or an archive"
-                );
-                problems.add(place, problem);
-            }
-        }
-    }
-}
-
-/// Returns the catalogs in the order of their names.
-fn unique(catalogs: Vec<PlacedCatalog>, problems: &Problems) -> Vec<PlacedCatalog> {
-    let mut by_name: BTreeMap<CatalogName, PlacedCatalog> = BTreeMap::new();
-    for placed in catalogs {
-        let name = placed.catalog.name.clone();
-        if let Some(first) = by_name.get(&name) {
-            let problem = format!(
-                "the catalog {name} is configured in {} already",
-                first.place
-            );
-            problems.add(&placed.place, problem);
-        } else {
-            by_name.insert(name, placed);
-        }
-    }
-    by_name.into_values().collect()
 }
 
 /// Parses a catalog of the command line, `NAME=SOURCE`.

@@ -6,6 +6,7 @@ mod file;
 mod keys;
 mod limits;
 mod loader;
+mod placed;
 mod section;
 mod server;
 mod values;

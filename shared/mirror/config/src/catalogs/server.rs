@@ -71,30 +71,32 @@ impl ServerConfig {
     }
 
     fn add_limits(&mut self, section: &mut Section) {
-        let streams = |text: &str| count(text, 1..=COUNT_MAX);
         let connections = |text: &str| count(text, 1..=COUNT_MAX as usize);
-        let (http, grpc) = (self.limits, self.grpc_limits);
-        self.limits = ServerLimitsConfig {
-            connections: section
-                .parsed("connections", connections)
-                .or(http.connections),
-            streams: section.parsed("streams", streams).or(http.streams),
-            handshake: section.parsed("handshake", time_limit).or(http.handshake),
-            first_request: section
-                .parsed("firstRequest", time_limit)
-                .or(http.first_request),
-            idle: section.parsed("idle", time_limit).or(http.idle),
-            stalled: section.parsed("stalled", time_limit).or(http.stalled),
-            drain: section.parsed("drain", time_limit).or(http.drain),
-        };
-        self.grpc_limits = ServerLimitsConfig {
-            connections: section
-                .parsed("grpcConnections", connections)
-                .or(grpc.connections),
-            streams: section.parsed("grpcStreams", streams).or(grpc.streams),
+        let streams = |text: &str| count(text, 1..=COUNT_MAX);
+        let http = &mut self.limits;
+        read_limit(section, "connections", connections, &mut http.connections);
+        read_limit(section, "streams", streams, &mut http.streams);
+        read_limit(section, "handshake", time_limit, &mut http.handshake);
+        read_limit(section, "firstRequest", time_limit, &mut http.first_request);
+        read_limit(section, "idle", time_limit, &mut http.idle);
+        read_limit(section, "stalled", time_limit, &mut http.stalled);
+        read_limit(section, "drain", time_limit, &mut http.drain);
+
+        // The other limits are those of HTTP.
+        let mut grpc = ServerLimitsConfig {
+            connections: self.grpc_limits.connections,
+            streams: self.grpc_limits.streams,
             idle: None,
-            ..self.limits
+            ..*http
         };
+        read_limit(
+            section,
+            "grpcConnections",
+            connections,
+            &mut grpc.connections,
+        );
+        read_limit(section, "grpcStreams", streams, &mut grpc.streams);
+        self.grpc_limits = grpc;
     }
 
     /// Adds the files and origins of other settings. What they set replaces what was set.
@@ -114,6 +116,18 @@ impl ServerConfig {
             (None, Some(_)) => problems.add("server", "tlsKey is set and tlsCert is missing"),
             (Some(_), Some(_)) | (None, None) => {}
         }
+    }
+}
+
+/// Reads a limit. A field that is absent leaves it as it is.
+fn read_limit<T>(
+    section: &mut Section,
+    name: &'static str,
+    parse: impl Fn(&str) -> Result<T, String>,
+    limit: &mut Option<T>,
+) {
+    if let Some(value) = section.parsed(name, parse) {
+        *limit = Some(value);
     }
 }
 

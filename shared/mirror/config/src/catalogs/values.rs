@@ -1,12 +1,13 @@
 //! Values of settings. Flags and `catalogs.yaml` share these parsers, so a value means the same in
 //! both and is refused in both. An error says what can be written instead.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use bytesize::ByteSize;
 use model::PREVIOUS_MAX;
+use source::TargetPlatform;
 
 use crate::problems::{count, out_of_range};
 
@@ -37,13 +38,8 @@ const SIZE_MAX: u64 = 1 << 60;
 /// # Errors
 /// A text that is not a duration, and for one out of range.
 pub fn poll_interval(text: &str) -> Result<Duration, String> {
-    within(
-        duration(text)?,
-        text,
-        POLL_INTERVAL_MIN..=DURATION_MAX,
-        "1s",
-        "365d",
-    )
+    let range = POLL_INTERVAL_MIN..=DURATION_MAX;
+    within(duration(text)?, text, range, "1s", "365d")
 }
 
 /// Parses a limit of time for clients, from 1 ms to 365 days.
@@ -51,13 +47,8 @@ pub fn poll_interval(text: &str) -> Result<Duration, String> {
 /// # Errors
 /// A text that is not a duration, and for one out of range.
 pub fn time_limit(text: &str) -> Result<Duration, String> {
-    within(
-        duration(text)?,
-        text,
-        TIME_LIMIT_MIN..=DURATION_MAX,
-        "1ms",
-        "365d",
-    )
+    let range = TIME_LIMIT_MIN..=DURATION_MAX;
+    within(duration(text)?, text, range, "1ms", "365d")
 }
 
 /// Parses a duration of at most 365 days. Zero is a duration.
@@ -126,23 +117,25 @@ pub fn host_and_port(text: &str) -> Result<String, String> {
         Some((host, port)) if !port.contains(']') => (host, Some(port)),
         _ => (text, None),
     };
-    let is_host = match host
-        .strip_prefix('[')
-        .and_then(|rest| rest.strip_suffix(']'))
-    {
-        Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
-        None => {
-            !host.is_empty()
-                && host
-                    .bytes()
-                    .all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b))
-        }
+    let bare = host.strip_prefix('[');
+    let is_host = match bare.and_then(|rest| rest.strip_suffix(']')) {
+        Some(address) => address.parse::<Ipv6Addr>().is_ok(),
+        None => is_name(host),
     };
     let is_port = port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0));
-    let problem = || format!("{text:?} is not HOST or HOST:PORT, such as registry.example:5000");
-    (is_host && is_port)
-        .then(|| text.to_owned())
-        .ok_or_else(problem)
+    if !is_host || !is_port {
+        return Err(format!(
+            "{text:?} is not HOST or HOST:PORT, such as registry.example:5000"
+        ));
+    }
+    Ok(text.to_owned())
+}
+
+fn is_name(host: &str) -> bool {
+    !host.is_empty()
+        && host
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b))
 }
 
 /// Checks an origin as browsers send it (RFC 6454, section 7), and returns it unchanged.
@@ -150,13 +143,15 @@ pub(crate) fn origin(text: &str) -> Result<String, String> {
     let host = text
         .strip_prefix("https://")
         .or_else(|| text.strip_prefix("http://"));
-    let is_origin = |host: &str| {
-        host_and_port(host).is_ok() && !host.contains(|c: char| c.is_ascii_uppercase())
-    };
-    let problem = || format!("{text:?} is not an origin, such as https://docs.example");
-    host.is_some_and(is_origin)
-        .then(|| text.to_owned())
-        .ok_or_else(problem)
+    if let Some(host) = host
+        && host_and_port(host).is_ok()
+        && !host.contains(|c: char| c.is_ascii_uppercase())
+    {
+        return Ok(text.to_owned());
+    }
+    Err(format!(
+        "{text:?} is not an origin, such as https://docs.example"
+    ))
 }
 
 /// Parses an address to listen on. A port alone is one of this machine's loopback address.
@@ -170,10 +165,10 @@ pub(crate) fn origin(text: &str) -> Result<String, String> {
 /// # Errors
 /// A text of another form.
 pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
-    let port = text.strip_prefix("localhost:").unwrap_or(text).parse();
-    let loopback = port.map(|port| (Ipv4Addr::LOCALHOST, port).into());
-    let address = loopback.or_else(|_| text.parse());
-    address.map_err(|_: std::net::AddrParseError| {
+    if let Ok(port) = text.strip_prefix("localhost:").unwrap_or(text).parse() {
+        return Ok((Ipv4Addr::LOCALHOST, port).into());
+    }
+    text.parse().map_err(|_| {
         format!("{text:?} is not ADDRESS:PORT or PORT, such as 127.0.0.1:8080, or 0.0.0.0:8080 for all addresses")
     })
 }
@@ -182,17 +177,20 @@ pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
 ///
 /// # Errors
 /// A text of another form.
-pub fn platform(text: &str) -> Result<source::TargetPlatform, String> {
-    let parts: Vec<_> = text.split('/').map(ToOwned::to_owned).collect();
-    let variant = parts.get(2).cloned().unwrap_or_default();
-    match parts.as_slice() {
-        [os, architecture] | [os, architecture, _] if parts.iter().all(|part| !part.is_empty()) => {
-            Ok(source::TargetPlatform {
-                os: os.clone(),
-                architecture: architecture.clone(),
-                variant,
-            })
-        }
+pub fn platform(text: &str) -> Result<TargetPlatform, String> {
+    let parts: Vec<&str> = text.split('/').collect();
+    let has_all = !parts.contains(&"");
+    match parts[..] {
+        [os, architecture] if has_all => Ok(TargetPlatform {
+            os: os.to_owned(),
+            architecture: architecture.to_owned(),
+            variant: String::new(),
+        }),
+        [os, architecture, variant] if has_all => Ok(TargetPlatform {
+            os: os.to_owned(),
+            architecture: architecture.to_owned(),
+            variant: variant.to_owned(),
+        }),
         _ => Err(format!("{text:?} is not OS/ARCH, such as linux/amd64")),
     }
 }

@@ -1,8 +1,10 @@
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use notify::{Receiver, SecretLocation, Webhook};
+use publish::Catalog;
 
-use super::{Config, ConfigLoader, section::Section};
+use super::section::Section;
 use crate::problems::Problems;
 
 /// A webhook and the place where it is configured, for problems.
@@ -12,53 +14,40 @@ pub(crate) struct PlacedWebhook {
     webhook: Webhook,
 }
 
-/// Adds `notify` of `catalogs.yaml`. The webhooks of all files together are the receivers, in the
-/// order of the files.
-pub(crate) fn add(section: &mut Section, loader: &mut ConfigLoader) {
-    if let Some(source) = section.field("source") {
-        loader.config.events.source = source;
-    }
+/// Reads the webhooks of `notify` of `catalogs.yaml`. Those of all files together are the
+/// receivers, in the order of the files.
+pub(crate) fn read_all(section: &mut Section) -> Vec<PlacedWebhook> {
     let webhooks = section.sections("webhooks", "webhook");
-    loader
-        .webhooks
-        .extend(webhooks.into_iter().filter_map(read));
+    webhooks.into_iter().filter_map(read).collect()
 }
 
-/// Checks names and catalogs, once all files have been read. Returns the receivers, which trust the
-/// `caFiles` of the configuration.
+/// Checks names and catalogs, once all files have been read. Returns the receivers, which trust
+/// these CA files.
 pub(crate) fn receivers(
     webhooks: Vec<PlacedWebhook>,
-    config: &Config,
+    catalogs: &[Catalog],
+    ca_files: &[PathBuf],
     problems: &Problems,
 ) -> Vec<Box<dyn Receiver>> {
-    let known: BTreeSet<_> = config
-        .catalogs
-        .iter()
-        .map(|catalog| &catalog.name)
-        .collect();
+    let known: BTreeSet<_> = catalogs.iter().map(|catalog| &catalog.name).collect();
     let mut names = BTreeSet::new();
-    for placed in &webhooks {
-        if !names.insert(placed.webhook.name()) {
-            problems.add(&placed.place, "another webhook has the same name");
+    for PlacedWebhook { place, webhook } in &webhooks {
+        if !names.insert(webhook.name()) {
+            problems.add(place, "another webhook has the same name");
         }
-        for unknown in placed
-            .webhook
-            .catalogs
-            .iter()
-            .filter(|name| !known.contains(name))
-        {
-            problems.add(
-                &placed.place,
-                format!("the catalog {unknown} is not configured"),
-            );
+        for name in &webhook.catalogs {
+            if !known.contains(name) {
+                problems.add(place, format!("the catalog {name} is not configured"));
+            }
         }
     }
-    let receivers = webhooks.into_iter().filter_map(|placed| {
-        let webhook = placed.webhook.trusting(&config.images.http.ca_files);
-        let webhook = problems.ok(&placed.place, webhook)?;
-        Some(Box::new(webhook) as Box<dyn Receiver>)
-    });
-    receivers.collect()
+    let mut receivers: Vec<Box<dyn Receiver>> = Vec::new();
+    for PlacedWebhook { place, webhook } in webhooks {
+        if let Some(webhook) = problems.ok(place, webhook.trusting(ca_files)) {
+            receivers.push(Box::new(webhook));
+        }
+    }
+    receivers
 }
 
 fn read(mut section: Section) -> Option<PlacedWebhook> {
@@ -75,15 +64,16 @@ fn read(mut section: Section) -> Option<PlacedWebhook> {
     };
     // The secret is read here too, so that a missing one shows at the start and not at the first
     // event.
-    let webhook = match (name, url, secret) {
-        (Some(name), Some(url), Some(secret)) => Webhook::new(&name, &url, secret),
-        _ => Err(Vec::new()),
-    };
-    let webhook =
-        webhook.map_err(|problems| problems.iter().for_each(|problem| section.problem(problem)));
+    let mut made = None;
+    if let (Some(name), Some(url), Some(secret)) = (name, url, secret) {
+        match Webhook::new(&name, &url, secret) {
+            Ok(webhook) => made = Some(webhook),
+            Err(problems) => problems.iter().for_each(|problem| section.problem(problem)),
+        }
+    }
     let place = section.place.clone();
     section.finish();
-    let mut webhook = webhook.ok()?;
+    let mut webhook = made?;
     webhook.catalogs.extend(catalogs);
     Some(PlacedWebhook { place, webhook })
 }
