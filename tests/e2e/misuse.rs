@@ -21,12 +21,10 @@ poll --store s --catalog demo=quay.io/a/b@sha256:1
     has a malformed digest: write sha256:<64 hex digits in lower case>
 poll --store s --catalog demo=quay.io/A/b:v1
     its repository may hold only lower case letters, digits and single separators
-poll --store s --catalog demo=ftp://a/b
-    has an unknown scheme: write docker://, https://, git:, oci: or dir:, or no scheme at all
+poll --store s --catalog demo=ftp://user:password@a/b
+    `ftp://a/b` has an unknown scheme: write docker://, https://, git:, oci: or dir:, or no scheme at all
 poll --store s --catalog demo=git@github.com:owner/repo
     git:https://HOST/PATH#REF:PATH
-poll --store s --catalog demo=mirror:https://a/b
-    copy it with `sync`, or name it as an image, such as docker://HOST/NAME:latest
 poll --store s --catalog demo=dir:none
     demo: cannot pull the catalog: cannot read none: No such file or directory
 poll --store s --catalog demo=oci:folder

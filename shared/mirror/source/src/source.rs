@@ -111,41 +111,41 @@ impl FromStr for Source {
 
     fn from_str(text: &str) -> Result<Self, SourceError> {
         if text.is_empty() {
-            Err(SourceError(
+            return Err(SourceError(
                 "the source is empty: write registry/repo:tag, https://HOST/PATH.tar.gz, git:https://HOST/PATH#REF:PATH, \
                  oci:DIR[:TAG] or dir:PATH"
                     .to_owned(),
-            ))
-        } else if let Some(path) = text.strip_prefix("dir:") {
-            Ok(Self::Dir(folder(path, text)?))
-        } else if let Some(rest) = text.strip_prefix("oci:") {
-            layout(rest, text)
-        } else if text.starts_with("mirror:") && !is_port_of(text, "mirror") {
-            // Earlier versions could read the catalogs of other mirrors.
-            Err(SourceError(
-                "a mirror is not a source: copy it with `sync`, or name it as an image, such as docker://HOST/NAME:latest"
-                    .to_owned(),
-            ))
-        } else if is_git(text) {
-            // Other forms than `git:` are not URLs of the web, with their scheme or without.
-            let location = GitLocation::parse(text.strip_prefix("git:").unwrap_or_default());
-            let refused = SourceError::location("a git repository that can be read", text);
-            location.map(Self::Git).map_err(refused)
-        } else if is_web_url(text) {
-            let refused = SourceError::location("the URL of an archive", text);
-            ArchiveLocation::parse(text)
-                .map(Self::Archive)
-                .map_err(refused)
-        } else {
-            registry(text.strip_prefix("docker://").unwrap_or(text))
+            ));
         }
+        if let Some(path) = text.strip_prefix("dir:") {
+            return Ok(Self::Dir(folder(path, text)?));
+        }
+        if let Some(rest) = text.strip_prefix("oci:") {
+            return layout(rest, text);
+        }
+        if is_git(text) {
+            // Other forms than `git:` are not URLs of the web, with their scheme or without.
+            let url = text.strip_prefix("git:").unwrap_or_default();
+            let kind = "a git repository that can be read";
+            return match GitLocation::parse(url) {
+                Ok(location) => Ok(Self::Git(location)),
+                Err(what) => Err(SourceError::not_a(kind, text, what)),
+            };
+        }
+        if is_web_url(text) {
+            return match ArchiveLocation::parse(text) {
+                Ok(location) => Ok(Self::Archive(location)),
+                Err(what) => Err(SourceError::not_a("the URL of an archive", text, what)),
+            };
+        }
+        registry(text.strip_prefix("docker://").unwrap_or(text))
     }
 }
 
 impl SourceError {
     /// Reports a URL that is not of this kind.
-    fn location(kind: &str, text: &str) -> impl FnOnce(&'static str) -> Self {
-        move |what| Self(format!("`{}` is not {kind}: {what}", without_secrets(text)))
+    fn not_a(kind: &str, text: &str, what: &str) -> Self {
+        Self(format!("`{}` is not {kind}: {what}", without_secrets(text)))
     }
 }
 
@@ -160,45 +160,49 @@ fn folder(path: &str, text: &str) -> Result<PathBuf, SourceError> {
 
 fn layout(rest: &str, text: &str) -> Result<Source, SourceError> {
     let (dir, tag) = match rest.rsplit_once(':') {
-        Some((dir, tag)) if has_tag(rest) => (dir, Some(tag).filter(|tag| !tag.is_empty())),
-        _ => (rest, None),
+        Some((dir, tag)) if has_tag(rest) => (dir, tag),
+        _ => (rest, ""),
     };
-    Ok(Source::OciLayout {
-        dir: folder(dir, text)?,
-        tag: tag.map(ToOwned::to_owned),
-    })
+    let dir = folder(dir, text)?;
+    let tag = match tag {
+        "" => None,
+        tag => Some(tag.to_owned()),
+    };
+    Ok(Source::OciLayout { dir, tag })
 }
 
 /// Returns true for a registry on a host of this name, with a port. Such references were valid
 /// before the scheme was.
 fn is_port_of(text: &str, host: &str) -> bool {
-    let rest = text
-        .strip_prefix(host)
-        .and_then(|rest| rest.strip_prefix(':'));
-    let port = rest.and_then(|rest| rest.split('/').next());
-    port.is_some_and(|port| port.parse::<u16>().is_ok())
+    let rest = text.strip_prefix(host);
+    let Some(rest) = rest.and_then(|rest| rest.strip_prefix(':')) else {
+        return false;
+    };
+    let port = rest.split('/').next().unwrap_or_default();
+    port.parse::<u16>().is_ok()
 }
 
 /// Returns true for the URL of a git repository, in the forms that git and other tools have for it.
 fn is_git(text: &str) -> bool {
-    let is_scheme = |scheme: &&str| {
-        text.starts_with(*scheme) && !is_port_of(text, scheme.trim_end_matches(':'))
-    };
-    ["git:", "git+https:", "git+ssh:", "ssh:", "git@"]
-        .iter()
-        .any(is_scheme)
+    for scheme in ["git:", "git+https:", "git+ssh:", "ssh:", "git@"] {
+        let host = scheme.trim_end_matches(':');
+        if text.starts_with(scheme) && !is_port_of(text, host) {
+            return true;
+        }
+    }
+    false
 }
 
 /// Returns a URL without the parts that can hold a secret.
 fn without_secrets(text: &str) -> String {
     let text = text.split(['?', '#']).next().unwrap_or_default();
-    match text.split_once("://") {
-        // The last @, because a password may hold one too.
-        Some((scheme, rest)) => format!(
-            "{scheme}://{}",
-            rest.rsplit_once('@').map_or(rest, |(_, rest)| rest)
-        ),
-        None => text.to_owned(),
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return text.to_owned();
+    };
+    // The last @, because a password may hold one too.
+    match rest.rsplit_once('@') {
+        Some((_, place)) => format!("{scheme}://{place}"),
+        None => format!("{scheme}://{rest}"),
     }
 }
 
@@ -215,19 +219,20 @@ fn is_scheme(registry: &str) -> bool {
 }
 
 fn registry(text: &str) -> Result<Source, SourceError> {
-    let refused = |problem: String| Err(SourceError(format!("`{text}` {problem}")));
     if text.contains("://") {
-        return refused(
-            "has an unknown scheme: write docker://, https://, git:, oci: or dir:, or no scheme at all".into(),
-        );
+        return Err(SourceError(format!(
+            "`{}` has an unknown scheme: write docker://, https://, git:, oci: or dir:, or no scheme at all",
+            without_secrets(text)
+        )));
     }
+    let refused = |problem: String| Err(SourceError(format!("`{text}` {problem}")));
     if text.starts_with(['.', '/', '~']) {
         return refused(format!(
             "is a path: write dir:{text} for a folder of catalog files, oci:{text} for an image layout"
         ));
     }
-    let (host, _) = text.split_once('/').unwrap_or(("", text));
-    if !(host.contains(['.', ':']) || host == "localhost") {
+    let (host, _) = text.split_once('/').unwrap_or_default();
+    if !host.contains(['.', ':']) && host != "localhost" {
         return refused(format!(
             "names no registry: write it out, such as quay.io/{text} or docker.io/{text}, or dir:{text} for a folder"
         ));
@@ -259,22 +264,23 @@ fn registry(text: &str) -> Result<Source, SourceError> {
 // The regular expression that `oci-client` has for references takes 15 MB and 50 ms of CPU to
 // compile, more than a whole poll of an unchanged catalog.
 fn malformed_part(image: &ImageReference) -> Option<&'static str> {
-    let (host, name) = (image.registry.as_str(), image.repository.as_str());
-    let has_port = host
-        .split_once(':')
-        .is_none_or(|(_, port)| port.parse::<u16>().is_ok());
-    if !(has_port && ImageReference::is_host(host)) {
-        Some("its host is malformed")
-    } else if name.len() > MAX_NAME_BYTES || !name.split('/').all(ImageReference::is_component) {
-        Some("its repository may hold only lower case letters, digits and single separators")
-    } else if image
-        .tag
-        .as_deref()
-        .is_some_and(|tag| !ImageReference::is_tag(tag))
-    {
-        Some("its tag is malformed")
-    } else {
-        None
+    let host = &image.registry;
+    let is_port = match host.split_once(':') {
+        Some((_, port)) => port.parse::<u16>().is_ok(),
+        None => true,
+    };
+    if !is_port || !ImageReference::is_host(host) {
+        return Some("its host is malformed");
+    }
+    let name = &image.repository;
+    if name.len() > MAX_NAME_BYTES || !name.split('/').all(ImageReference::is_component) {
+        return Some(
+            "its repository may hold only lower case letters, digits and single separators",
+        );
+    }
+    match &image.tag {
+        Some(tag) if !ImageReference::is_tag(tag) => Some("its tag is malformed"),
+        _ => None,
     }
 }
 

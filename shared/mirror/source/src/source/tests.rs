@@ -95,7 +95,7 @@ fn parse_error_says_what_to_write() {
         ("oci::tag", "oci:DIR"),
         ("ftp://quay.io/ns/cat:v1", "docker://"),
         ("https://quay.io/ns/cat:v1", "docker://"),
-        ("mirror:https://a.io/catalogs/demo", "docker://HOST/NAME"),
+        ("mirror:https://a.io/catalogs/demo", "docker://"),
         ("quay.io/NS/cat:v1", "not an image reference"),
         ("quay.io/ns/cat@sha256:1234", "malformed digest"),
         (
@@ -142,8 +142,9 @@ fn parse_error_says_what_to_write() {
         ("git:https://a.io/repo?token=hunter2", SECRET),
         (
             "mirror:https://robot:hunter2@a.io/catalogs/demo",
-            "docker://HOST/NAME",
+            "docker://",
         ),
+        ("ftp://robot:hunter2@a.io/demo", "docker://"),
     ] {
         let error = text.parse::<Source>().unwrap_err().to_string();
         assert!(
