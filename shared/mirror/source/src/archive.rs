@@ -23,10 +23,10 @@ use tokio::time::sleep;
 use work::Budget;
 
 use crate::download::BodyCopy;
-use crate::server::WebSession;
+use crate::server::{WebClient, WebSession};
 use crate::stream::{bounded, within};
 use crate::tree::TreeArchive;
-use crate::{ArchiveLocation, Error, Pull, Sources, TreeFault};
+use crate::{ArchiveLocation, Error, Pull, TreeFault};
 
 /// Time for which the bytes of a resolved archive wait to be read. Longer than the queue of pulls
 /// mostly is; later reads download again. The bytes of an archive that is published already are
@@ -34,14 +34,15 @@ use crate::{ArchiveLocation, Error, Pull, Sources, TreeFault};
 const KEPT: Duration = Duration::from_secs(2 * 60);
 
 /// Last answers for all archives, by their URLs. Clones share them.
-pub(crate) type Archives = Arc<Mutex<BTreeMap<String, SharedArchive>>>;
+#[derive(Clone, Default)]
+pub(crate) struct Archives(Arc<Mutex<BTreeMap<String, SharedArchive>>>);
 
 /// Locked during a request, so that two catalogs in one archive download it once.
-pub(crate) type SharedArchive = Arc<tokio::sync::Mutex<KnownArchive>>;
+type SharedArchive = Arc<tokio::sync::Mutex<KnownArchive>>;
 
 /// Last answer for the archive at one URL.
 #[derive(Default)]
-pub(crate) struct KnownArchive {
+struct KnownArchive {
     digest: Option<Digest>,
     /// Version that the server gave to the body, if it did. A time is none: a file may change twice
     /// within its second.
@@ -49,15 +50,16 @@ pub(crate) struct KnownArchive {
     copy: Option<Arc<BodyCopy>>,
 }
 
-impl Sources {
+impl Archives {
     /// Returns the revision that an archive has now.
-    pub(crate) async fn resolve_archive(
+    pub(crate) async fn resolve(
         &self,
+        client: WebClient<'_>,
         location: &ArchiveLocation,
     ) -> Result<Digest, Error> {
-        let shared = self.archive_at(location);
+        let shared = self.at(location);
         let mut known = shared.lock().await;
-        let session = WebSession::open(self, &location.url).await?;
+        let session = WebSession::open(client, &location.url).await?;
         let digest = known.ask(&session, location).await?;
         if let Some(copy) = &known.copy {
             tokio::spawn(forget_later(Arc::clone(&shared), Arc::downgrade(copy)));
@@ -66,38 +68,31 @@ impl Sources {
     }
 
     /// Passes the files of an archive to `sink` if it still has the revision `expected`.
-    pub(crate) async fn read_archive<S: FileSink + 'static>(
+    pub(crate) async fn read<S: FileSink + 'static>(
         &self,
+        client: WebClient<'_>,
         location: &ArchiveLocation,
         expected: &Digest,
         sink: S,
     ) -> Result<(S, Pull), Error> {
-        let shared = self.archive_at(location);
-        let session = WebSession::open(self, &location.url).await?;
-        let copy = {
-            let mut known = shared.lock().await;
-            let kept = known.copy.take();
-            match kept.filter(|copy| location.revision(&copy.blob.digest) == *expected) {
-                Some(copy) => copy,
-                None => {
-                    // Without conditions: the bytes are needed even if they have not changed.
-                    known.tag = None;
-                    known.ask(&session, location).await?;
-                    known.copy.take().ok_or(UnpackError::Abandoned)?
-                }
-            }
-        };
+        let shared = self.at(location);
+        let session = WebSession::open(client, &location.url).await?;
+        let copy = shared
+            .lock()
+            .await
+            .take_copy(&session, location, expected)
+            .await?;
         let traffic = copy.traffic;
         let archive = TreeArchive {
             place: format!("archive {}", location.url),
             blob: copy.blob.clone(),
-            limits: self.settings.limits.clone(),
+            limits: client.settings.limits.clone(),
             work: Budget::default(),
         };
-        let work = archive.work.clone();
         if location.revision(&copy.blob.digest) != *expected {
             return Err(TreeFault::Changed.at(&archive.place));
         }
+        let work = archive.work.clone();
         let folder = location.folder.clone();
         let unpacked = bounded(&work, move || {
             let root = match folder {
@@ -121,13 +116,31 @@ impl Sources {
         Ok((sink, pull))
     }
 
-    fn archive_at(&self, location: &ArchiveLocation) -> SharedArchive {
-        let mut archives = self.archives.lock();
+    fn at(&self, location: &ArchiveLocation) -> SharedArchive {
+        let mut archives = self.0.lock();
         Arc::clone(archives.entry(location.url.to_string()).or_default())
     }
 }
 
 impl KnownArchive {
+    /// Returns the bytes that were kept, or asks for them again if they have another revision.
+    async fn take_copy(
+        &mut self,
+        session: &WebSession<'_>,
+        location: &ArchiveLocation,
+        expected: &Digest,
+    ) -> Result<Arc<BodyCopy>, Error> {
+        if let Some(kept) = self.copy.take()
+            && location.revision(&kept.blob.digest) == *expected
+        {
+            return Ok(kept);
+        }
+        // Without conditions: the bytes are needed even if they have not changed.
+        self.tag = None;
+        self.ask(session, location).await?;
+        Ok(self.copy.take().ok_or(UnpackError::Abandoned)?)
+    }
+
     /// Asks until an answer, a permanent failure or the end of the retries. Returns the digest of
     /// the whole archive.
     async fn ask(
@@ -150,16 +163,15 @@ impl KnownArchive {
         location: &ArchiveLocation,
     ) -> Result<Digest, Error> {
         let mut request = RequestSpec::default();
-        request
-            .headers
-            .extend(self.tag.clone().map(|tag| (IF_NONE_MATCH, tag)));
+        if let Some(tag) = &self.tag {
+            request.headers.insert(IF_NONE_MATCH, tag.clone());
+        }
+        let asking = session.send(&location.url, request);
         // Only until the headers: the body has its own minimum throughput.
-        let answered = within(
-            session.settings.resolve_timeout,
-            session.send(&location.url, request),
-        );
-        let response = answered.await?;
-        if let (StatusCode::NOT_MODIFIED, Some(digest)) = (response.status(), &self.digest) {
+        let response = within(session.settings.resolve_timeout, asking).await?;
+        if let Some(digest) = &self.digest
+            && response.status() == StatusCode::NOT_MODIFIED
+        {
             return Ok(digest.clone());
         }
         let tag = response.headers().get(ETAG).cloned();
@@ -170,8 +182,11 @@ impl KnownArchive {
         let response = response.keeping(&["gzip", "x-gzip", "zstd"]);
         let copy = BodyCopy::receive(session, response).await?;
         let digest = copy.blob.digest.clone();
-        (self.digest, self.tag) = (Some(digest.clone()), tag);
-        self.copy = Some(Arc::new(copy));
+        *self = Self {
+            digest: Some(digest.clone()),
+            tag,
+            copy: Some(Arc::new(copy)),
+        };
         Ok(digest)
     }
 }
@@ -180,8 +195,7 @@ impl KnownArchive {
 async fn forget_later(shared: SharedArchive, copy: Weak<BodyCopy>) {
     sleep(KEPT).await;
     let mut known = shared.lock().await;
-    let is_same = |kept: &Arc<BodyCopy>| copy.ptr_eq(&Arc::downgrade(kept));
-    if known.copy.as_ref().is_some_and(is_same) {
-        known.copy = None;
-    }
+    known
+        .copy
+        .take_if(|kept| copy.ptr_eq(&Arc::downgrade(kept)));
 }

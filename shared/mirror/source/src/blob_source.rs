@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use fetch::Traffic;
-use oci::{
-    BlobRef, Digest, DigestHasher, ImageIndex, ImageLimits, NamedLimit, UnpackError, parse_document,
-};
+use oci::{BlobRef, Digest, ImageIndex, ImageLimits, NamedLimit, UnpackError, parse_document};
 use tokio::sync::mpsc::Sender;
 
-use crate::{Error, registry::Session, stream::blocking};
+use crate::Error;
+use crate::registry::Session;
+use crate::stream::blocking;
+use crate::verify::{BlobCheck, verify, verify_blob};
 
 /// Size of a chunk. Large enough for few system calls, small enough to hold several in memory.
 const CHUNK_BYTES: usize = 128 * 1024;
@@ -34,11 +35,10 @@ impl BlobSource {
     pub(crate) async fn manifest(&self, digest: &Digest) -> Result<Bytes, Error> {
         match self {
             Self::Registry(session) => session.manifest(digest).await,
-            Self::Layout(layout) => verify(
-                digest,
-                "manifest",
-                layout.blob(digest, layout.limits.manifest()).await?,
-            ),
+            Self::Layout(layout) => {
+                let body = layout.blob(digest, layout.limits.manifest()).await?;
+                verify(digest, "manifest", body)
+            }
         }
     }
 
@@ -62,7 +62,8 @@ impl BlobSource {
         match self {
             Self::Registry(session) => session.stream(blob, to).await,
             Self::Layout(layout) => {
-                let (path, blob) = (layout.path(&blob.digest), blob.clone());
+                let path = layout.path(&blob.digest);
+                let blob = blob.clone();
                 blocking(move || stream_file(&path, &blob, &to)).await
             }
         }
@@ -114,9 +115,11 @@ impl Layout {
 pub(crate) fn read_file(path: &Path, limit: NamedLimit) -> Result<Bytes, Error> {
     let failed = Error::reading(path);
     let mut body = Vec::new();
-    let file = open_file(path).map_err(failed)?;
-    let mut file = file.take(limit.value.saturating_add(1));
-    file.read_to_end(&mut body).map_err(failed)?;
+    open_file(path)
+        .map_err(failed)?
+        .take(limit.value.saturating_add(1))
+        .read_to_end(&mut body)
+        .map_err(failed)?;
     limit.check(body.len() as u64, || path.display().to_string())?;
     Ok(body.into())
 }
@@ -142,89 +145,8 @@ fn stream_file(path: &Path, blob: &BlobRef, to: &Sender<Bytes>) -> Result<(), Er
 /// writer for ever.
 fn open_file(path: &Path) -> io::Result<File> {
     if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "it is not a regular file",
-        ));
+        let problem = "it is not a regular file";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
     }
     File::open(path)
-}
-
-/// Returns `bytes` if their digest is `expected`.
-pub(crate) fn verify(expected: &Digest, what: &'static str, bytes: Bytes) -> Result<Bytes, Error> {
-    let mut hasher = expected.hasher();
-    hasher.update(&bytes);
-    finish(hasher, expected, what).map(|()| bytes)
-}
-
-/// Returns `bytes` if they have the size and the digest of `blob`.
-pub(crate) fn verify_blob(
-    blob: &BlobRef,
-    what: &'static str,
-    bytes: Bytes,
-) -> Result<Bytes, Error> {
-    match bytes.len() as u64 {
-        size if size == blob.size => verify(&blob.digest, what, bytes),
-        other => Err(wrong_size(what, blob, other)),
-    }
-}
-
-fn finish(hasher: DigestHasher, expected: &Digest, what: &'static str) -> Result<(), Error> {
-    let actual = hasher.finish();
-    if actual == *expected {
-        return Ok(());
-    }
-    Err(Error::Digest {
-        what,
-        expected: expected.clone(),
-        actual,
-    })
-}
-
-/// Compares the bytes of a layer that stream by with its declared size and digest.
-pub(crate) struct BlobCheck<'a> {
-    blob: &'a BlobRef,
-    hasher: DigestHasher,
-    seen: u64,
-}
-
-impl<'a> BlobCheck<'a> {
-    pub(crate) fn new(blob: &'a BlobRef) -> Self {
-        Self {
-            blob,
-            hasher: blob.digest.hasher(),
-            seen: 0,
-        }
-    }
-
-    pub(crate) fn is_complete(&self) -> bool {
-        self.seen == self.blob.size
-    }
-
-    /// Takes the next bytes. Refuses the first byte beyond the declared size.
-    pub(crate) fn update(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.seen += bytes.len() as u64;
-        if self.seen > self.blob.size {
-            return Err(wrong_size("layer", self.blob, self.seen));
-        }
-        self.hasher.update(bytes);
-        Ok(())
-    }
-
-    pub(crate) fn finish(self) -> Result<(), Error> {
-        if !self.is_complete() {
-            return Err(wrong_size("layer", self.blob, self.seen));
-        }
-        finish(self.hasher, &self.blob.digest, "layer")
-    }
-}
-
-/// Reports other bytes than a blob declares, by their number.
-pub(crate) fn wrong_size(what: &'static str, blob: &BlobRef, actual: u64) -> Error {
-    Error::Size {
-        what,
-        digest: blob.digest.clone(),
-        declared: blob.size,
-        actual,
-    }
 }

@@ -28,9 +28,11 @@ pub(crate) fn read<S: FileSink>(
     if FolderWalk::new(dir, settings)?.run(&mut sink)? != *expected {
         return Err(ImageError::Changed(dir.to_owned()).into());
     }
-    let mut pull = Pull::default();
     let folders = settings.content.folders().iter();
-    pull.folders.extend(folders.map(ToString::to_string));
+    let pull = Pull {
+        folders: folders.map(ToString::to_string).collect(),
+        ..Pull::default()
+    };
     Ok((sink, pull))
 }
 
@@ -102,21 +104,27 @@ impl FolderWalk {
         let path = self.relative(entry.path())?;
         self.budget.check_path(path.as_bytes(), || self.place())?;
         let failed = Error::reading(entry.path());
-        let (mark, content) = if kind.is_symlink() {
+        if kind.is_symlink() {
             let target = entry.path().read_link().map_err(failed)?;
-            self.links.push(path.clone());
-            (b'l', Digest::of(target.as_os_str().as_encoded_bytes()))
+            let target = Digest::of(target.as_os_str().as_encoded_bytes());
+            self.hash(b'l', &path, &target);
+            self.links.push(path);
         } else if kind.is_file() {
-            (b'f', self.feed(entry.path(), &path, sink)?)
+            let content = self.feed(entry.path(), &path, sink)?;
+            self.hash(b'f', &path, &content);
         } else {
             return Err(failed(io::Error::other("not a file, directory or link")));
-        };
-        self.hasher.update(&[mark]);
+        }
+        Ok(())
+    }
+
+    /// Adds a file or a link to the hash of the folder.
+    fn hash(&mut self, kind: u8, path: &str, content: &Digest) {
+        self.hasher.update(&[kind]);
         // The length goes in, so that no two folders give the same bytes.
         self.hasher.update(&(path.len() as u64).to_le_bytes());
         self.hasher.update(path.as_bytes());
         self.hasher.update(content.as_str().as_bytes());
-        Ok(())
     }
 
     /// Reads one file through the hash into the sink. Also hashes what the sink leaves unread.
@@ -142,9 +150,10 @@ impl FolderWalk {
 
     fn resolve(&self, link: &str) -> Result<String, LinkError> {
         let path = self.root.join(link);
-        let target = path
-            .read_link()
-            .map_or_else(|_| String::new(), |target| target.display().to_string());
+        let target = match path.read_link() {
+            Ok(target) => target.display().to_string(),
+            Err(_) => String::new(),
+        };
         let Ok(real) = path.canonicalize() else {
             return Err(LinkError::Broken(target));
         };
@@ -156,9 +165,12 @@ impl FolderWalk {
 
     fn relative(&self, path: &Path) -> Result<String, Error> {
         let inside = path.strip_prefix(&self.root).ok().and_then(Path::to_str);
-        let inside = inside
-            .ok_or_else(|| Error::reading(path)(io::Error::other("the path is not UTF-8")))?;
-        Ok(inside.to_owned())
+        match inside {
+            Some(inside) => Ok(inside.to_owned()),
+            None => Err(Error::reading(path)(io::Error::other(
+                "the path is not UTF-8",
+            ))),
+        }
     }
 }
 

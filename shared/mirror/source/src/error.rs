@@ -220,9 +220,13 @@ impl Error {
     /// Returns true if the registry took longer than
     /// [`SourceSettings::registry_wait`](crate::SourceSettings::registry_wait).
     pub fn is_slow_registry(&self) -> bool {
-        let too_long =
-            |fault: &ServerFault| matches!(fault, ServerFault::Fetch(FetchError::WaitedTooLong(_)));
-        matches!(self, Self::Server(failure) if too_long(&failure.fault))
+        let Self::Server(failure) = self else {
+            return false;
+        };
+        matches!(
+            failure.fault,
+            ServerFault::Fetch(FetchError::WaitedTooLong(_))
+        )
     }
 
     /// Turns an error of reading `path` into one that names it.
@@ -262,12 +266,13 @@ impl ServerFault {
     /// Passes the parts of the text that the server chose through `show`.
     pub(crate) fn with_shown_text(self, show: impl Fn(&str) -> String) -> Self {
         match self {
-            Self::Fetch(FetchError::Redirect { to, reason }) => FetchError::Redirect {
-                to: show(&to),
-                reason,
+            Self::Fetch(FetchError::Redirect { to, reason }) => {
+                let to = show(&to);
+                Self::Fetch(FetchError::Redirect { to, reason })
             }
-            .into(),
-            Self::Fetch(FetchError::Coding(coding)) => FetchError::Coding(show(&coding)).into(),
+            Self::Fetch(FetchError::Coding(coding)) => {
+                Self::Fetch(FetchError::Coding(show(&coding)))
+            }
             Self::TokenService { service, problem } => Self::TokenService {
                 service: show(&service),
                 problem,
@@ -351,8 +356,10 @@ impl fmt::Display for ServerFailure {
         if let Some(advice) = self.advice() {
             write!(f, "; {advice}")?;
         }
-        let mut mirrors = self.place.failed_mirrors.iter();
-        mirrors.try_for_each(|failure| write!(f, "; before that its mirror failed: {failure}"))
+        for failure in &self.place.failed_mirrors {
+            write!(f, "; before that its mirror failed: {failure}")?;
+        }
+        Ok(())
     }
 }
 

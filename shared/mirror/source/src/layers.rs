@@ -110,7 +110,8 @@ async fn read_layer<S: FileSink + 'static>(
     below: oneshot::Sender<OverlayState<S>>,
 ) -> Result<LayerRead<S>, Error> {
     let (to, from) = mpsc::channel(CHUNKS_AHEAD);
-    let (layer, depth) = (scan.layer.clone(), scan.depth);
+    let layer = scan.layer.clone();
+    let depth = scan.depth;
     let budget = scan.budget.work.clone();
     let raw = reader_of(from);
     let scanner = bounded(&budget, move || scan_layer(&scan, raw, above));

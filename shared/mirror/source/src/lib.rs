@@ -6,25 +6,32 @@ mod dir;
 mod download;
 mod error;
 mod git;
+mod image;
 mod layers;
 mod location;
 mod registry;
+mod rules;
 mod server;
 mod settings;
 mod signatures;
 mod source;
 mod sources;
+mod space;
 mod stream;
 mod tree;
+mod verify;
 
-pub use crate::download::{Download, DownloadSpace};
+pub use crate::download::Download;
 pub use crate::error::{Error, ServerFailure, ServerFault, ServerPlace};
+pub use crate::image::Pull;
 pub use crate::location::{ArchiveLocation, GitLocation};
-pub use crate::registry::{Pushed, RegistryMirror, RegistryRule, RegistryRules};
+pub use crate::registry::Pushed;
+pub use crate::rules::{RegistryMirror, RegistryRule, RegistryRules};
 pub use crate::settings::SourceSettings;
 pub use crate::signatures::{Lookaside, LookasideError};
 pub use crate::source::{Source, SourceError};
-pub use crate::sources::{Pull, Sources};
+pub use crate::sources::Sources;
+pub use crate::space::DownloadSpace;
 pub use crate::tree::TreeFault;
 // Parts of this crate's interface that other crates define.
 pub use fetch::{

@@ -66,10 +66,10 @@ impl ArchiveLocation {
 
     /// Parses the text of a source. The error says what is wrong with it.
     pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
-        let whole = (text, None);
-        let (url, folder) = text
-            .split_once('#')
-            .map_or(whole, |(url, folder)| (url, Some(folder)));
+        let (url, folder) = match text.split_once('#') {
+            Some((url, folder)) => (url, Some(folder)),
+            None => (text, None),
+        };
         let url = web_url(url, "it is not a URL with a host")?;
         let path = url.path().to_ascii_lowercase();
         if !SUFFIXES.iter().any(|suffix| path.ends_with(suffix)) {
@@ -105,7 +105,7 @@ impl GitLocation {
         }
         let mut location = Self {
             url,
-            reference: Some(reference.to_owned()).filter(|name| !name.is_empty()),
+            reference: None,
             folder: components(folder)?,
             pinned: None,
         };
@@ -113,6 +113,8 @@ impl GitLocation {
             let commit = reference.to_ascii_lowercase();
             location.pinned = Some(location.revision(&commit));
             location.reference = Some(commit);
+        } else if !reference.is_empty() {
+            location.reference = Some(reference.to_owned());
         }
         Ok(location)
     }
@@ -120,17 +122,17 @@ impl GitLocation {
 
 /// Returns true for a text that starts as the URL of a web server.
 pub(crate) fn is_web_url(text: &str) -> bool {
-    let scheme = text.split_once("://").map(|(scheme, _)| scheme);
-    scheme.is_some_and(|scheme| {
-        scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http")
-    })
+    let Some((scheme, _)) = text.split_once("://") else {
+        return false;
+    };
+    scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http")
 }
 
 fn web_url(text: &str, otherwise: &'static str) -> Result<Url, &'static str> {
-    let url = Url::parse(text)
-        .ok()
-        .filter(|url| url.has_host() && is_web_url(text));
-    let url = url.ok_or(otherwise)?;
+    let url = Url::parse(text).map_err(|_| otherwise)?;
+    if !url.has_host() || !is_web_url(text) {
+        return Err(otherwise);
+    }
     if unusable(&url).is_some() || url.query().is_some() {
         // The source of a catalog is published, and each of them can be a secret.
         return Err(
@@ -151,10 +153,12 @@ fn components(folder: &str) -> Result<Vec<String>, &'static str> {
 
 /// Applies the rules of `git check-ref-format`, and refuses a name that starts as an option.
 fn is_reference(name: &str) -> bool {
-    let is_part =
-        |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock");
-    name.split('/').all(is_part)
-        && !name.contains(|c: char| is_unprintable(c) || " ~^:?*[\\".contains(c))
+    for part in name.split('/') {
+        if part.is_empty() || part.starts_with('.') || part.ends_with(".lock") {
+            return false;
+        }
+    }
+    !name.contains(|c: char| is_unprintable(c) || " ~^:?*[\\".contains(c))
         && !name.contains("..")
         && !name.contains("@{")
         && !name.ends_with('.')

@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, IF_NONE_MATCH};
 use reqwest::{StatusCode, Url};
 
-use crate::{Error, ServerFailure, ServerFault, ServerPlace, SourceSettings, Sources};
+use crate::{Error, ServerFailure, ServerFault, ServerPlace, SourceSettings};
 
 /// The connections to a server for one resolve, read or push.
 pub(crate) struct AskedServer {
@@ -25,6 +25,13 @@ pub(crate) struct AskedServer {
     pub(crate) place: ServerPlace,
     /// Texts that were sent and must not come back in an error.
     pub(crate) secrets: Mutex<SentSecrets>,
+}
+
+/// Servers that are not registries, with the connections and settings by which they are asked.
+#[derive(Clone, Copy)]
+pub(crate) struct WebClient<'a> {
+    pub(crate) fetcher: &'a Fetcher,
+    pub(crate) settings: &'a SourceSettings,
 }
 
 /// The requests to a server that is not a registry for one resolve or read. Credentials are read
@@ -53,13 +60,10 @@ impl AskedServer {
         settings: &SourceSettings,
         path: &str,
     ) -> Result<Option<Login>, Error> {
-        let found = find_login(
-            &settings.logins,
-            &settings.auth_files,
-            &self.place.name,
-            path,
-        )
-        .await?;
+        let SourceSettings {
+            logins, auth_files, ..
+        } = settings;
+        let found = find_login(logins, auth_files, &self.place.name, path).await?;
         if let Some(login) = &found {
             if let Some(reason) = settings.no_logins {
                 let origin = login.origin.clone();
@@ -112,14 +116,16 @@ impl AskedServer {
     /// chose.
     fn report(&self, at: Option<Peer>, fault: ServerFault) -> Error {
         let secrets = self.secrets.lock();
-        let at = at.filter(|peer| peer.host != self.place.host || peer.proxy.is_some());
-        let shown = |peer: Peer| Peer {
-            host: secrets.show(&peer.host),
-            ..peer
+        let at = match at {
+            Some(peer) if peer.host != self.place.host || peer.proxy.is_some() => Some(Peer {
+                host: secrets.show(&peer.host),
+                ..peer
+            }),
+            _ => None,
         };
         Error::Server(Box::new(ServerFailure {
             place: self.place.clone(),
-            at: at.map(shown),
+            at,
             fault: fault.with_shown_text(|text| secrets.show(text)),
             attempts: AttemptCount::default(),
         }))
@@ -133,8 +139,8 @@ impl AskedServer {
 
 impl<'a> WebSession<'a> {
     /// Reads the credentials for the host and path of `url`. Sends nothing.
-    pub(crate) async fn open(sources: &'a Sources, url: &Url) -> Result<Self, Error> {
-        let settings = &*sources.settings;
+    pub(crate) async fn open(client: WebClient<'a>, url: &Url) -> Result<Self, Error> {
+        let settings = client.settings;
         let host = authority(url);
         let path = url.path().trim_matches('/');
         let place = ServerPlace {
@@ -144,15 +150,15 @@ impl<'a> WebSession<'a> {
             is_registry: false,
             failed_mirrors: Vec::new(),
         };
-        let server = AskedServer::new(sources.fetcher.with_own_traffic(None), place);
+        let server = AskedServer::new(client.fetcher.with_own_traffic(None), place);
         let login = server.login(settings, path).await?;
         let fields = settings.header_files.read(&host)?;
-        for value in fields.values().filter_map(|value| value.to_str().ok()) {
-            // Of `Bearer TOKEN` the token alone, which is in the whole too.
-            server
-                .secrets
-                .lock()
-                .add(value.rsplit(' ').next().unwrap_or(value));
+        for value in fields.values() {
+            if let Ok(text) = value.to_str() {
+                // Of `Bearer TOKEN` the token alone, which is in the whole too.
+                let secret = text.rsplit(' ').next().unwrap_or(text);
+                server.secrets.lock().add(secret);
+            }
         }
         Ok(Self {
             settings,
@@ -169,8 +175,8 @@ impl<'a> WebSession<'a> {
         request: RequestSpec,
     ) -> Result<FetchResponse, Error> {
         let is_conditional = request.headers.contains_key(IF_NONE_MATCH);
-        let request = self.authorize(request);
-        let response = self.server.follow(url.clone(), &request).await?;
+        let authorized = self.authorize(request);
+        let response = self.server.follow(url.clone(), &authorized).await?;
         let login = self.login.as_ref().map(|login| login.origin.clone());
         let fault = match response.status() {
             status if status.is_success() && is_web_page(&response) => ServerFault::WebPage,
@@ -188,15 +194,15 @@ impl<'a> WebSession<'a> {
     }
 
     /// Adds the credentials for the configured server.
-    pub(crate) fn authorize(&self, request: RequestSpec) -> RequestSpec {
-        let token = self.login.as_ref().and_then(Login::identity_token);
+    pub(crate) fn authorize(&self, mut request: RequestSpec) -> RequestSpec {
         // With the first request: servers of private files answer 404, and not 401, to an anonymous
         // one.
-        let mut request = match (&self.login, token) {
-            (None, _) => request,
-            (Some(_), Some(token)) => request.with_bearer_auth(token),
-            (Some(login), None) => request.with_basic_auth(&login.user, &login.password),
-        };
+        if let Some(login) = &self.login {
+            request = match login.identity_token() {
+                Some(token) => request.with_bearer_auth(token),
+                None => request.with_basic_auth(&login.user, &login.password),
+            };
+        }
         // The file for this one host wins over a credential file for all.
         request.credentials.extend(self.fields.clone());
         request
@@ -205,11 +211,9 @@ impl<'a> WebSession<'a> {
 
 /// Returns true for HTML, which no source is made of.
 pub(crate) fn is_web_page(response: &FetchResponse) -> bool {
-    let media_type = response.headers().get(CONTENT_TYPE);
-    media_type.is_some_and(|value| {
-        value
-            .as_bytes()
-            .to_ascii_lowercase()
-            .starts_with(b"text/html")
-    })
+    let Some(media_type) = response.headers().get(CONTENT_TYPE) else {
+        return false;
+    };
+    let media_type = media_type.as_bytes().to_ascii_lowercase();
+    media_type.starts_with(b"text/html")
 }

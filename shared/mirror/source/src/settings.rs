@@ -5,7 +5,8 @@ use std::{path::PathBuf, time::Duration};
 use fetch::{FetchSettings, HeaderFiles, Logins};
 use oci::{ImageContent, ImageLimits, NamedLimit, TargetPlatform};
 
-use crate::{DownloadSpace, RegistryRules};
+use crate::rules::RegistryRules;
+use crate::space::DownloadSpace;
 
 /// Settings for reading images. The default suits a public registry.
 #[derive(Clone, Debug)]
@@ -48,11 +49,12 @@ pub struct SourceSettings {
 impl SourceSettings {
     /// Returns the limit of a copy on disk.
     pub(crate) fn download_limit(&self) -> NamedLimit {
-        let (image, space) = (self.limits.compressed_bytes, self.download_space.limit());
-        if space.value < image {
+        let image = NamedLimit::new("compressedBytes", self.limits.compressed_bytes);
+        let space = self.download_space.limit();
+        if space.value < image.value {
             space
         } else {
-            NamedLimit::new("compressedBytes", image)
+            image
         }
     }
 }

@@ -6,13 +6,14 @@ use std::{io, path::PathBuf, str::FromStr};
 use bytes::Bytes;
 use model::{AttachedSignature, ImageSignatures};
 use oci::{Digest, ImageDescriptor, SignatureManifest, parse_document};
+use oci_client::Reference;
 use reqwest::Url;
 
+use crate::Error;
 use crate::blob_source::read_file;
+use crate::image::PARSING;
 use crate::registry::{Session, if_found};
-use crate::sources::PARSING;
 use crate::stream::blocking;
-use crate::{Error, Source, Sources};
 
 /// Kind of a document with signatures, for errors.
 const MANIFEST: &str = "signature manifest";
@@ -31,93 +32,46 @@ pub enum Lookaside {
 #[error("`{0}` is not a location of signatures: write https://HOST/PATH or file:///PATH")]
 pub struct LookasideError(String);
 
-impl Sources {
-    /// Returns the signatures that cosign attached to the image `digest`, under a tag derived from
-    /// the digest and as referrers. Sources other than registries have none.
-    ///
-    /// # Errors
-    /// Every failure except the absence of signatures.
-    pub async fn signatures(
-        &self,
-        source: &Source,
-        digest: &Digest,
-    ) -> Result<ImageSignatures, Error> {
-        let Source::Registry { reference, .. } = source else {
-            return Ok(ImageSignatures::default());
-        };
-        let mut found = SignatureSearch {
-            session: self.session_with(reference, digest.as_str()).await?,
-            signatures: ImageSignatures::default(),
-            taken: 0,
-        };
-        let searched = self.in_time(found.search(digest)).await;
-        found.session.server.redacted(searched)?;
-        Ok(found.signatures)
-    }
+/// Returns the signatures that cosign attached to the image `digest`, under a tag derived from the
+/// digest and as referrers.
+pub(crate) async fn attached_signatures(
+    session: &Session,
+    digest: &Digest,
+) -> Result<ImageSignatures, Error> {
+    let mut search = SignatureSearch {
+        session,
+        signatures: ImageSignatures::default(),
+        taken: 0,
+    };
+    search.search(digest).await?;
+    Ok(search.signatures)
+}
 
-    /// Returns the tags and digests of the manifests that are attached to the image `digest`: those
-    /// of cosign, and the referrers with the tag for their list in a registry without that API.
-    /// Sources other than registries have none.
-    ///
-    /// # Errors
-    /// Every failure except the absence of attachments.
-    pub async fn attachments(
-        &self,
-        source: &Source,
-        digest: &Digest,
-    ) -> Result<Vec<String>, Error> {
-        let Source::Registry { reference, .. } = source else {
-            return Ok(Vec::new());
-        };
-        let session = self.session_with(reference, digest.as_str()).await?;
-        let asking = async {
-            let list = list_tag(digest);
-            let mut found = Vec::new();
-            for tag in [format!("{list}.sig"), format!("{list}.att"), list] {
-                if if_found(session.resolve(&tag).await)?.is_some() {
-                    found.push(tag);
-                }
-            }
-            let limit = session.settings.limits.signatures();
-            let mut pages = session.referrers(digest);
-            while let Some(page) = session.next_page(&mut pages).await? {
-                let _parsing = PARSING.lock().await;
-                let index: SignatureManifest = parse_document(MANIFEST, digest, &page)?;
-                for entry in index.manifests {
-                    found.push(entry.blob(digest)?.digest.to_string());
-                }
-                limit.check(found.len() as u64, || {
-                    format!("what is attached to {digest}")
-                })?;
-            }
-            Ok::<_, Error>(found)
-        };
-        session.server.redacted(self.in_time(asking).await)
+/// Returns the tags and digests of the manifests that are attached to the image `digest`.
+pub(crate) async fn attached_manifests(
+    session: &Session,
+    digest: &Digest,
+) -> Result<Vec<String>, Error> {
+    let list = list_tag(digest);
+    let mut found = Vec::new();
+    for tag in [format!("{list}.sig"), format!("{list}.att"), list] {
+        if if_found(session.resolve(&tag).await)?.is_some() {
+            found.push(tag);
+        }
     }
-
-    /// Returns the simple signatures of the image `digest` (containers/image, "signature
-    /// protocols"): files from `signature-1` up to the first that does not exist.
-    ///
-    /// # Errors
-    /// Every failure except a file that does not exist.
-    pub async fn simple_signatures(
-        &self,
-        source: &Source,
-        digest: &Digest,
-        lookaside: &Lookaside,
-    ) -> Result<Vec<Vec<u8>>, Error> {
-        let Source::Registry { reference, .. } = source else {
-            return Ok(Vec::new());
-        };
-        let session = self.session(reference)?;
-        let folder = format!(
-            "{}@{}={}",
-            reference.repository(),
-            digest.algorithm(),
-            digest.hex()
-        );
-        self.in_time(lookaside.all(&session, &folder)).await
+    let limit = session.settings.limits.signatures();
+    let mut pages = session.referrers(digest);
+    while let Some(page) = session.next_page(&mut pages).await? {
+        let _parsing = PARSING.lock().await;
+        let index: SignatureManifest = parse_document(MANIFEST, digest, &page)?;
+        for entry in index.manifests {
+            found.push(entry.blob(digest)?.digest.to_string());
+        }
+        limit.check(found.len() as u64, || {
+            format!("what is attached to {digest}")
+        })?;
     }
+    Ok(found)
 }
 
 /// Returns the tag of the list of referrers ("Referrers Tag Schema"). Those of cosign begin with
@@ -127,14 +81,14 @@ fn list_tag(digest: &Digest) -> String {
 }
 
 /// The collection of the signatures of one image.
-struct SignatureSearch {
-    session: Session,
+struct SignatureSearch<'a> {
+    session: &'a Session,
     signatures: ImageSignatures,
     /// Number of documents that were fetched.
     taken: u64,
 }
 
-impl SignatureSearch {
+impl SignatureSearch<'_> {
     /// Reads the signatures under the tag of cosign, then the list of referrers (OCI Distribution
     /// Specification v1.1, "Listing Referrers"). A registry without that API keeps the list under a
     /// tag ("Referrers Tag Schema").
@@ -176,17 +130,13 @@ impl SignatureSearch {
             self.take(of)?;
             let blob = layer.blob(&of)?;
             let limit = self.session.settings.limits.signature();
-            let payload = self
-                .session
-                .small_blob("signature", &blob, limit)
-                .await?
-                .into();
+            let content = self.session.small_blob("signature", &blob, limit).await?;
             match layer.attached() {
                 Some(signature) => self.signatures.attached.push(AttachedSignature {
-                    payload,
+                    payload: content.into(),
                     signature: signature.to_owned(),
                 }),
-                None => self.signatures.bundles.push(payload),
+                None => self.signatures.bundles.push(content.into()),
             }
         }
         Ok(())
@@ -195,27 +145,19 @@ impl SignatureSearch {
     /// Parses a list of signatures. Keeps one entry more than may be fetched, so that too many fail
     /// and take no memory.
     async fn parsed(&self, of: &str, body: &[u8]) -> Result<SignatureManifest, Error> {
-        let left = self
-            .session
-            .settings
-            .limits
-            .signatures
-            .saturating_sub(self.taken);
-        let kept = usize::try_from(left)
-            .unwrap_or(usize::MAX)
-            .saturating_add(1);
+        let most = self.session.settings.limits.signatures;
+        let left = usize::try_from(most.saturating_sub(self.taken)).unwrap_or(usize::MAX);
+        let kept = left.saturating_add(1);
         let _parsing = PARSING.lock().await;
-        let SignatureManifest { layers, manifests } = parse_document(MANIFEST, &of, body)?;
-        let (layers, manifests) = (layers.into_iter(), manifests.into_iter());
+        let list: SignatureManifest = parse_document(MANIFEST, &of, body)?;
+        let layers = list.layers.into_iter().filter(ImageDescriptor::is_content);
+        let manifests = list
+            .manifests
+            .into_iter()
+            .filter(ImageDescriptor::is_signature);
         Ok(SignatureManifest {
-            layers: layers
-                .filter(ImageDescriptor::is_content)
-                .take(kept)
-                .collect(),
-            manifests: manifests
-                .filter(ImageDescriptor::is_signature)
-                .take(kept)
-                .collect(),
+            layers: layers.take(kept).collect(),
+            manifests: manifests.take(kept).collect(),
         })
     }
 
@@ -242,17 +184,24 @@ impl FromStr for Lookaside {
 }
 
 impl Lookaside {
-    async fn all(&self, session: &Session, folder: &str) -> Result<Vec<Vec<u8>>, Error> {
+    /// Returns the signatures of the image `digest`: files from `signature-1` up to the first that
+    /// does not exist.
+    pub(crate) async fn all(
+        &self,
+        session: &Session,
+        reference: &Reference,
+        digest: &Digest,
+    ) -> Result<Vec<Vec<u8>>, Error> {
+        let repository = reference.repository();
+        let folder = format!("{repository}@{}={}", digest.algorithm(), digest.hex());
         let limit = session.settings.limits.signatures();
         let mut found = Vec::new();
         for number in 1_u64.. {
-            let Some(signature) = self
-                .read(session, &format!("{folder}/signature-{number}"))
-                .await?
-            else {
+            let path = format!("{folder}/signature-{number}");
+            let Some(signature) = self.read(session, &path).await? else {
                 break;
             };
-            limit.check(number, || folder.to_owned())?;
+            limit.check(number, || folder.clone())?;
             found.push(signature.into());
         }
         Ok(found)

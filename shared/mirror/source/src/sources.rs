@@ -4,65 +4,32 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use fetch::{Fetcher, Traffic};
-use model::EmptyLayers;
-use oci::{
-    BlobRef, Digest, FileSink, ImageDocument, ImageError, ImageManifest, Root, choose_platform,
-    content_root, parse_manifest,
-};
-use tokio::sync::Mutex;
+use fetch::Fetcher;
+use model::{EmptyLayers, ImageSignatures};
+use oci::{Digest, Documents, FileSink};
+use oci_client::Reference;
 use tracing::Instrument;
 
 use crate::archive::Archives;
-use crate::blob_source::{BlobSource, Layout, wrong_size};
-use crate::dir;
+use crate::blob_source::{BlobSource, Layout};
 use crate::git::GitCommits;
-use crate::layers;
-use crate::registry::{AuthStates, if_found};
+use crate::registry::{AuthStates, Pushed, Registries, Session, if_found, push};
+use crate::server::WebClient;
+use crate::signatures::{attached_manifests, attached_signatures};
 use crate::stream::{blocking, within};
-use crate::{Error, Source, SourceSettings};
-
-/// Maximum depth of nested indexes. One is usual, and `docker buildx` makes two.
-const MAX_INDEXES: usize = 3;
-
-/// Held while a manifest or an index is parsed and what is needed of it is kept. A hostile one
-/// takes 20 times its size in memory, so only one of them is parsed at a time in a process.
-pub(crate) static PARSING: Mutex<()> = Mutex::const_new(());
+use crate::{Download, Error, Lookaside, Pull, Source, SourceSettings};
+use crate::{dir, download, image, layers};
 
 /// Reads catalogs from their sources. Clones share connections and tokens, so a process needs only
 /// one.
 #[derive(Clone)]
 pub struct Sources {
-    pub(crate) fetcher: Fetcher,
-    pub(crate) auth_states: AuthStates,
-    pub(crate) archives: Archives,
-    pub(crate) commits: GitCommits,
+    fetcher: Fetcher,
+    auth_states: AuthStates,
+    archives: Archives,
+    commits: GitCommits,
     /// Settings that it was made with, or that [`Self::with_settings`] has changed.
     pub settings: Arc<SourceSettings>,
-}
-
-/// The cost of reading one image.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Pull {
-    /// Bytes of manifests, config and layers received over the network, and requests sent, those
-    /// for tokens included.
-    pub traffic: Traffic,
-    /// Layers that were read to their end.
-    pub layers_fetched: usize,
-    /// Layers that were not read: they are known to be empty, or upper layers hide them.
-    pub layers_skipped: usize,
-    /// Paths of the folders that were read, as the files have them; empty for all.
-    pub folders: Vec<String>,
-    /// Layers of this image without files below the FBC root, known before or found now.
-    pub empty_layers: EmptyLayers,
-}
-
-/// The image of an index that fits the platform.
-pub(crate) struct PlatformImage {
-    pub(crate) digest: Digest,
-    pub(crate) manifest: ImageManifest,
-    /// The indexes that lead to the manifest, and the manifest, as they were received.
-    pub(crate) documents: Vec<(Digest, Bytes)>,
 }
 
 impl Sources {
@@ -107,22 +74,26 @@ impl Sources {
         if let Some(pinned) = source.pinned() {
             return Ok(pinned.clone());
         }
+        // Most are on the heap, so that polls of images do not carry the state of the others.
         let resolving = async {
             match source {
                 Source::Registry { reference, .. } => {
-                    self.in_time(Box::pin(self.resolve_image(reference, None)))
-                        .await
+                    let asking = Box::pin(self.registries().resolve(reference, None));
+                    self.in_time(asking).await
                 }
                 Source::OciLayout { dir, tag } => self.layout(dir).resolve(tag.as_deref()).await,
                 Source::Archive(location) => {
-                    // On the heap, so that polls of images do not carry this state.
-                    let resolving = Box::pin(self.resolve_archive(location));
+                    let asking = Box::pin(self.archives.resolve(self.web(), location));
                     // As long as a pull, because the digest is known only after the last byte.
-                    within(self.settings.pull_timeout, resolving).await
+                    within(self.settings.pull_timeout, asking).await
                 }
-                Source::Git(location) => self.in_time(Box::pin(self.resolve_git(location))).await,
+                Source::Git(location) => {
+                    let asking = Box::pin(self.commits.resolve(self.web(), location));
+                    self.in_time(asking).await
+                }
                 Source::Dir(path) => {
-                    let (path, settings) = (path.clone(), Arc::clone(&self.settings));
+                    let path = path.clone();
+                    let settings = Arc::clone(&self.settings);
                     blocking(move || dir::digest(&path, &settings)).await
                 }
             }
@@ -139,8 +110,8 @@ impl Sources {
     pub async fn exists(&self, source: &Source) -> Result<bool, Error> {
         let resolved = match source {
             Source::Registry { reference, pinned } => {
-                self.in_time(self.resolve_image(reference, pinned.as_ref()))
-                    .await
+                let asking = self.registries().resolve(reference, pinned.as_ref());
+                self.in_time(asking).await
             }
             Source::Archive(_) | Source::Git(_) | Source::OciLayout { .. } | Source::Dir(_) => {
                 self.resolve(source).await
@@ -163,25 +134,63 @@ impl Sources {
         sink: S,
     ) -> Result<(S, Pull), Error> {
         let reading = async {
-            let blobs = match source {
-                Source::Registry { reference, .. } => self.registry_with(reference, digest).await?,
-                Source::OciLayout { dir, .. } => BlobSource::Layout(self.layout(dir)),
+            match source {
+                Source::Registry { reference, .. } => {
+                    let blobs = self.registry_with(reference, digest).await?;
+                    self.read_image(blobs, digest, empty, sink).await
+                }
+                Source::OciLayout { dir, .. } => {
+                    let blobs = BlobSource::Layout(self.layout(dir));
+                    self.read_image(blobs, digest, empty, sink).await
+                }
                 Source::Archive(location) => {
-                    return Box::pin(self.read_archive(location, digest, sink)).await;
+                    let reading = self.archives.read(self.web(), location, digest, sink);
+                    Box::pin(reading).await
                 }
                 Source::Git(location) => {
-                    return Box::pin(self.read_git(location, digest, sink)).await;
+                    let reading = self.commits.read(self.web(), location, digest, sink);
+                    Box::pin(reading).await
                 }
                 Source::Dir(path) => {
-                    let (path, digest, settings) =
-                        (path.clone(), digest.clone(), Arc::clone(&self.settings));
-                    return blocking(move || dir::read(&path, &digest, &settings, sink)).await;
+                    let path = path.clone();
+                    let digest = digest.clone();
+                    let settings = Arc::clone(&self.settings);
+                    blocking(move || dir::read(&path, &digest, &settings, sink)).await
                 }
-            };
-            blobs.redacted(self.read_image(&blobs, digest, empty, sink).await)
+            }
         };
         let reading = reading.instrument(tracing::info_span!("pull", source = %source, %digest));
         within(self.settings.pull_timeout, reading).await
+    }
+
+    async fn read_image<S: FileSink + 'static>(
+        &self,
+        blobs: BlobSource,
+        digest: &Digest,
+        empty: &EmptyLayers,
+        sink: S,
+    ) -> Result<(S, Pull), Error> {
+        let read = read_image(&blobs, digest, empty, sink, &self.settings).await;
+        blobs.redacted(read)
+    }
+
+    /// Copies what [`Self::read`] needs of the image `digest` to a folder for temporary files.
+    /// Layers in `empty` are not copied. Holds no more of the image in memory than its manifests
+    /// and a few chunks.
+    ///
+    /// # Errors
+    /// As [`Self::read`], an image that is too large for the space of the settings, and a file that
+    /// cannot be written.
+    pub async fn download(
+        &self,
+        reference: &Reference,
+        digest: &Digest,
+        empty: &EmptyLayers,
+    ) -> Result<Download, Error> {
+        let blobs = self.registry_with(reference, digest).await?;
+        let span = tracing::info_span!("download", source = %reference, %digest);
+        let copying = download::copy_image(&blobs, digest, empty, &self.settings).instrument(span);
+        blobs.redacted(within(self.settings.pull_timeout, copying).await)
     }
 
     /// Returns the manifest that [`Self::read`] chooses for the platform if `digest` is an index in
@@ -198,97 +207,154 @@ impl Sources {
             return Ok(None);
         };
         let blobs = self.registry_with(reference, digest).await?;
-        let found = self.in_time(self.image(&blobs, digest)).await;
-        let chosen = blobs.redacted(found)?.digest;
-        Ok(Some(chosen).filter(|chosen| chosen != digest))
-    }
-
-    /// Limits the time of one question. Each request has limits of its own, but redirects, tokens
-    /// and retries add up.
-    pub(crate) async fn in_time<T>(
-        &self,
-        asking: impl Future<Output = Result<T, Error>>,
-    ) -> Result<T, Error> {
-        within(self.settings.resolve_timeout, asking).await
-    }
-
-    async fn read_image<S: FileSink + 'static>(
-        &self,
-        blobs: &BlobSource,
-        digest: &Digest,
-        empty: &EmptyLayers,
-        sink: S,
-    ) -> Result<(S, Pull), Error> {
-        let image = self.image(blobs, digest).await?.manifest;
-        let config = blobs.config(&image.config).await?;
-        let root = self.root(&image, &config)?;
-        let (path, folders) = (root.path(), root.folders());
-        let (sink, mut pull) = layers::read(
-            blobs,
-            &image,
-            root,
-            empty.below(&path),
-            sink,
-            &self.settings,
-        )
-        .await?;
-        pull.traffic = blobs.traffic();
-        (pull.folders, pull.empty_layers.root) = (folders, path);
-        Ok((sink, pull))
-    }
-
-    pub(crate) fn root(&self, image: &ImageManifest, config: &[u8]) -> Result<Root, Error> {
-        let SourceSettings {
-            content, limits, ..
-        } = &*self.settings;
-        Ok(content_root(
-            *content,
-            &image.config.digest,
-            config,
-            limits,
-        )?)
-    }
-
-    /// Follows indexes down to the image for the platform.
-    pub(crate) async fn image(
-        &self,
-        blobs: &BlobSource,
-        digest: &Digest,
-    ) -> Result<PlatformImage, Error> {
-        let (mut digest, mut declared) = (digest.clone(), None::<BlobRef>);
-        let mut documents = Vec::new();
-        for _ in 0..=MAX_INDEXES {
-            let body = blobs.manifest(&digest).await?;
-            // The digest fits already. A wrong size is refused all the same, because container
-            // engines refuse it.
-            let actual = body.len() as u64;
-            if let Some(declared) = declared.filter(|declared| declared.size != actual) {
-                return Err(wrong_size("manifest", &declared, actual));
-            }
-            let _parsing = PARSING.lock().await;
-            let parsed = parse_manifest(&digest, &body, &self.settings.limits)?;
-            documents.push((digest.clone(), body));
-            match parsed {
-                ImageDocument::Image(manifest) => {
-                    return Ok(PlatformImage {
-                        digest,
-                        manifest,
-                        documents,
-                    });
-                }
-                ImageDocument::Index(index) => {
-                    let chosen = choose_platform(&index, &digest, &self.settings.platform)?;
-                    (digest, declared) = (chosen.digest.clone(), Some(chosen));
-                }
-            }
+        let found = self.in_time(image::find(&blobs, digest, &self.settings));
+        let chosen = blobs.redacted(found.await)?.digest;
+        if chosen == *digest {
+            return Ok(None);
         }
-        Err(ImageError::Nested(digest).into())
+        Ok(Some(chosen))
     }
 
-    pub(crate) fn layout(&self, dir: &Path) -> Layout {
+    /// Returns the signatures that cosign attached to the image `digest`, under a tag derived from
+    /// the digest and as referrers. Sources other than registries have none.
+    ///
+    /// # Errors
+    /// Every failure except the absence of signatures.
+    pub async fn signatures(
+        &self,
+        source: &Source,
+        digest: &Digest,
+    ) -> Result<ImageSignatures, Error> {
+        let Some(session) = self.session_with(source, digest).await? else {
+            return Ok(ImageSignatures::default());
+        };
+        let asking = self.in_time(attached_signatures(&session, digest));
+        session.server.redacted(asking.await)
+    }
+
+    /// Returns the tags and digests of the manifests that are attached to the image `digest`: those
+    /// of cosign, and the referrers with the tag for their list in a registry without that API.
+    /// Sources other than registries have none.
+    ///
+    /// # Errors
+    /// Every failure except the absence of attachments.
+    pub async fn attachments(
+        &self,
+        source: &Source,
+        digest: &Digest,
+    ) -> Result<Vec<String>, Error> {
+        let Some(session) = self.session_with(source, digest).await? else {
+            return Ok(Vec::new());
+        };
+        let asking = self.in_time(attached_manifests(&session, digest));
+        session.server.redacted(asking.await)
+    }
+
+    /// Returns the simple signatures of the image `digest` (containers/image, "signature
+    /// protocols"): files from `signature-1` up to the first that does not exist.
+    ///
+    /// # Errors
+    /// Every failure except a file that does not exist.
+    pub async fn simple_signatures(
+        &self,
+        source: &Source,
+        digest: &Digest,
+        lookaside: &Lookaside,
+    ) -> Result<Vec<Vec<u8>>, Error> {
+        let Source::Registry { reference, .. } = source else {
+            return Ok(Vec::new());
+        };
+        let session = self.registries().reading(reference)?;
+        self.in_time(lookaside.all(&session, reference, digest))
+            .await
+    }
+
+    /// Pushes an image of one layer under the tag of `reference`, or under its digest alone if it
+    /// has no tag.
+    ///
+    /// # Errors
+    /// A registry that cannot be reached or refuses the push. The tag is set last, so it never
+    /// names half an image.
+    pub async fn push(
+        &self,
+        reference: &Reference,
+        documents: Documents,
+        layer: Bytes,
+    ) -> Result<Pushed, Error> {
+        let session = self.registries().pushing(reference)?;
+        push(&session, reference.tag(), documents, layer).await
+    }
+
+    fn registries(&self) -> Registries<'_> {
+        Registries {
+            fetcher: &self.fetcher,
+            auth_states: &self.auth_states,
+            settings: &self.settings,
+        }
+    }
+
+    fn web(&self) -> WebClient<'_> {
+        WebClient {
+            fetcher: &self.fetcher,
+            settings: &self.settings,
+        }
+    }
+
+    fn layout(&self, dir: &Path) -> Layout {
         Layout {
             dir: dir.to_owned(),
             limits: self.settings.limits.clone(),
         }
     }
+
+    /// Returns the place of an image in a registry or its mirrors.
+    async fn registry_with(
+        &self,
+        reference: &Reference,
+        digest: &Digest,
+    ) -> Result<BlobSource, Error> {
+        let asking = self.registries().session_with(reference, digest.as_str());
+        let session = Box::pin(asking).await?;
+        Ok(BlobSource::Registry(Box::new(session)))
+    }
+
+    /// Returns a session with the registry or mirror that has an image; `None` for sources other
+    /// than registries.
+    async fn session_with(
+        &self,
+        source: &Source,
+        digest: &Digest,
+    ) -> Result<Option<Session>, Error> {
+        let Source::Registry { reference, .. } = source else {
+            return Ok(None);
+        };
+        let asking = self.registries().session_with(reference, digest.as_str());
+        asking.await.map(Some)
+    }
+
+    /// Limits the time of one question. Each request has limits of its own, but redirects, tokens
+    /// and retries add up.
+    async fn in_time<T>(&self, asking: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+        within(self.settings.resolve_timeout, asking).await
+    }
+}
+
+async fn read_image<S: FileSink + 'static>(
+    blobs: &BlobSource,
+    digest: &Digest,
+    empty: &EmptyLayers,
+    sink: S,
+    settings: &SourceSettings,
+) -> Result<(S, Pull), Error> {
+    let image = image::find(blobs, digest, settings).await?.manifest;
+    let config = blobs.config(&image.config).await?;
+    let root = image::root(&image, &config, settings)?;
+    let path = root.path();
+    let folders = root.folders();
+    let empty = empty.below(&path);
+    let (sink, mut pull) = layers::read(blobs, &image, root, empty, sink, settings).await?;
+    pull.traffic = blobs.traffic();
+    pull.folders = folders;
+    pull.empty_layers.root = path;
+    Ok((sink, pull))
 }

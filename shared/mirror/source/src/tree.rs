@@ -99,8 +99,8 @@ pub(crate) struct TreeArchive {
 impl TreeArchive {
     /// Returns the one folder that holds all entries, or the top if there is more than that.
     pub(crate) fn common_folder(&self, archive: &mut impl BufRead) -> Result<Root, Error> {
-        let all = self.scan(Root::plain(Vec::new()));
-        let common = all
+        let common = self
+            .scan(Root::plain(Vec::new()))
             .common_folder(archive)
             .map_err(|error| self.failed(error))?;
         Ok(Root::plain(common.into_iter().collect()))
@@ -120,10 +120,12 @@ impl TreeArchive {
             .map_err(|error| self.failed(error))?;
         // The state is still here if no entry was below the folder.
         let state = scanned.or(fresh).ok_or(UnpackError::Abandoned)?;
-        let checked = state.check_root(&scan.root, TreeFault::NoFolder, TreeFault::NotFolder);
-        checked.map_err(|fault| fault.at(&self.place))?;
-        let finished = state.finish(&scan.root, &self.limits);
-        finished.map_err(|error| self.failed(error))
+        state
+            .check_root(&scan.root, TreeFault::NoFolder, TreeFault::NotFolder)
+            .map_err(|fault| fault.at(&self.place))?;
+        state
+            .finish(&scan.root, &self.limits)
+            .map_err(|error| self.failed(error))
     }
 
     fn scan(&self, root: Root) -> LayerScan {

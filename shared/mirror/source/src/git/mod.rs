@@ -30,31 +30,39 @@ use std::{collections::BTreeMap, sync::Arc};
 use oci::{Digest, FileSink};
 use parking_lot::Mutex;
 
-use crate::{Error, GitLocation, Pull, Sources, git::program::GitProgram};
+use crate::git::program::GitProgram;
+use crate::server::WebClient;
+use crate::{Error, GitLocation, Pull};
 
 /// The commits that were resolved last, by the text of their source. Clones share them.
-pub(crate) type GitCommits = Arc<Mutex<BTreeMap<String, String>>>;
+#[derive(Clone, Default)]
+pub(crate) struct GitCommits(Arc<Mutex<BTreeMap<String, String>>>);
 
-impl Sources {
+impl GitCommits {
     /// Returns the revision that a source in a repository has now.
-    pub(crate) async fn resolve_git(&self, location: &GitLocation) -> Result<Digest, Error> {
-        let program = GitProgram::open(self, location).await?;
+    pub(crate) async fn resolve(
+        &self,
+        client: WebClient<'_>,
+        location: &GitLocation,
+    ) -> Result<Digest, Error> {
+        let program = GitProgram::open(client, location).await?;
         let commit = program.session.server.redacted(program.resolve().await)?;
         let revision = location.revision(&commit);
-        self.commits.lock().insert(location.to_string(), commit);
+        self.0.lock().insert(location.to_string(), commit);
         Ok(revision)
     }
 
     /// Passes the files of the commit with the revision `expected` to `sink`.
-    pub(crate) async fn read_git<S: FileSink + 'static>(
+    pub(crate) async fn read<S: FileSink + 'static>(
         &self,
+        client: WebClient<'_>,
         location: &GitLocation,
         expected: &Digest,
         sink: S,
     ) -> Result<(S, Pull), Error> {
-        let program = GitProgram::open(self, location).await?;
+        let program = GitProgram::open(client, location).await?;
         let reading = async {
-            let known = self.commits.lock().get(&location.to_string()).cloned();
+            let known = self.0.lock().get(&location.to_string()).cloned();
             let commit = program.commit(known, expected).await?;
             program.read(&commit, sink).await
         };

@@ -10,7 +10,7 @@ use std::time::Duration;
 use fetch::{RequestSpec, USER_AGENT, authority};
 use oci::{BlobRef, Digest, FileSink, NamedLimit, Root, shown};
 use reqwest::Url;
-use reqwest::header::{CONTENT_TYPE, HeaderValue};
+use reqwest::header::CONTENT_TYPE;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
@@ -18,14 +18,18 @@ use tokio::time::timeout;
 use walkdir::WalkDir;
 use work::Budget;
 
-use crate::download::{give_back, temporary_folder};
-use crate::server::WebSession;
+use crate::download::temporary_folder;
+use crate::server::{WebClient, WebSession};
+use crate::space::give_back;
 use crate::stream::bounded;
 use crate::tree::TreeArchive;
-use crate::{Error, GitLocation, Pull, Sources, TreeFault};
+use crate::{Error, GitLocation, Pull, TreeFault};
 
 /// Path below the repository's URL that answers with what the server can.
 const INFO: &str = "/info/refs";
+
+/// Media type of the answer (gitprotocol-http(5)).
+const ADVERTISEMENT: &[u8] = b"application/x-git-upload-pack-advertisement";
 
 /// Limits the size of a file in blocks of 512 bytes and the memory in KiB. Both hold for all
 /// processes that git starts.
@@ -98,17 +102,18 @@ struct GitProcess(Child);
 impl<'a> GitProgram<'a> {
     /// Asks the server for the repository, and makes an empty one beside it.
     pub(super) async fn open(
-        sources: &'a Sources,
+        client: WebClient<'a>,
         location: &'a GitLocation,
     ) -> Result<Self, Error> {
-        let fetcher = &sources.fetcher;
-        let session = WebSession::open(sources, &location.url).await?;
-        let (url, dir) = (find(&session, location).await?, temporary_folder()?);
+        let session = WebSession::open(client, &location.url).await?;
+        let url = find(&session, location).await?;
+        let dir = temporary_folder()?;
         let ca_file = dir.path().join("ca.pem");
         if url.scheme() == "https" {
-            fs::write(&ca_file, fetcher.ca_bundle()).map_err(Error::writing(&ca_file))?;
+            let bundle = client.fetcher.ca_bundle();
+            fs::write(&ca_file, bundle).map_err(Error::writing(&ca_file))?;
         }
-        let proxy = session.server.fetched(fetcher.proxy(&url))?;
+        let proxy = session.server.fetched(client.fetcher.proxy(&url))?;
         let program = Self {
             location,
             environment: environment(&session, proxy, ca_file.into()),
@@ -116,7 +121,7 @@ impl<'a> GitProgram<'a> {
             url,
             dir,
         };
-        let limit = sources.settings.limits.manifest();
+        let limit = client.settings.limits.manifest();
         let init = ["init", "--quiet", "--bare", "--template="];
         program.run(&init, limit).await?;
         Ok(program)
@@ -127,26 +132,18 @@ impl<'a> GitProgram<'a> {
         let name = self.location.reference.as_deref().unwrap_or("HEAD");
         let limit = self.session.settings.limits.manifest();
         // The commit of an annotated tag has the tag's name with ^{}.
-        let arguments = [
-            "ls-remote",
-            self.url.as_str(),
-            name,
-            &format!("{name}^{{}}"),
-        ];
-        let found = self.run(&arguments, limit).await?;
-        let commit = |wanted: &str| {
-            let mut refs = found.lines().filter_map(|line| line.split_once('\t'));
-            refs.find(|(_, name)| *name == wanted)
-                .map(|(commit, _)| commit)
-        };
+        let peeled = format!("{name}^{{}}");
+        let arguments = ["ls-remote", self.url.as_str(), name, &peeled];
+        let refs = self.run(&arguments, limit).await?;
         // As git resolves a name.
-        let full =
-            ["", "refs/", "refs/tags/", "refs/heads/"].map(|prefix| format!("{prefix}{name}"));
-        let commit = full
-            .iter()
-            .find_map(|full| commit(&format!("{full}^{{}}")).or_else(|| commit(full)));
-        let missing = || TreeFault::NoRef(shown(name.as_bytes())).at(self.location);
-        Ok(commit.ok_or_else(missing)?.to_owned())
+        for prefix in ["", "refs/", "refs/tags/", "refs/heads/"] {
+            let peeled = commit_of(&refs, &format!("{prefix}{name}^{{}}"));
+            let commit = peeled.or_else(|| commit_of(&refs, &format!("{prefix}{name}")));
+            if let Some(commit) = commit {
+                return Ok(commit.to_owned());
+            }
+        }
+        Err(TreeFault::NoRef(shown(name.as_bytes())).at(self.location))
     }
 
     /// Returns the commit with the revision `expected`: the one that was resolved, even if its
@@ -157,17 +154,16 @@ impl<'a> GitProgram<'a> {
         expected: &Digest,
     ) -> Result<String, Error> {
         // A pinned source was not resolved: its reference is the commit.
-        let known = resolved.or_else(|| self.location.reference.clone());
-        let is_expected = |commit: &String| self.location.revision(commit) == *expected;
-        if let Some(commit) = known.filter(is_expected) {
-            return Ok(commit);
+        if let Some(known) = resolved.or_else(|| self.location.reference.clone())
+            && self.location.revision(&known) == *expected
+        {
+            return Ok(known);
         }
         let commit = self.resolve().await?;
-        if is_expected(&commit) {
-            Ok(commit)
-        } else {
-            Err(TreeFault::Changed.at(self.location))
+        if self.location.revision(&commit) != *expected {
+            return Err(TreeFault::Changed.at(self.location));
         }
+        Ok(commit)
     }
 
     /// Fetches a commit and passes the files of its folder to `sink`.
@@ -176,52 +172,44 @@ impl<'a> GitProgram<'a> {
         commit: &str,
         sink: S,
     ) -> Result<(S, Pull), Error> {
-        let limit = self.session.settings.download_limit();
+        let settings = self.session.settings;
+        let limit = settings.download_limit();
         let place = || self.location.to_string();
-        let mut space = self
-            .session
-            .settings
-            .download_space
-            .take(limit.value, place)
-            .await?;
-        // Without its history. A filter would not spare the files of other folders: servers refuse
-        // one by path.
-        let arguments = [
+        let mut space = settings.download_space.take(limit.value, place).await?;
+        let fetch = [
             "fetch",
             "--quiet",
+            // Without its history. A filter would not spare the files of other folders: servers
+            // refuse one by path.
             "--depth=1",
             "--no-tags",
             "--no-write-fetch-head",
+            self.url.as_str(),
+            commit,
         ];
-        self.run(
-            &[&arguments[..], &[self.url.as_str(), commit]].concat(),
-            limit,
-        )
-        .await?;
+        self.run(&fetch, limit).await?;
         give_back(&mut space, self.stored(""));
+
+        let pack_bytes = self.stored(".pack");
         let archive = TreeArchive {
             place: place(),
             blob: BlobRef {
                 digest: self.location.revision(commit),
-                size: self.stored(".pack"),
+                size: pack_bytes,
             },
-            limits: self.session.settings.limits.clone(),
+            limits: settings.limits.clone(),
             work: Budget::default(),
         };
         let work = archive.work.clone();
-        let (pack_bytes, root) = (archive.blob.size, Root::plain(self.location.folder.clone()));
+        let root = Root::plain(self.location.folder.clone());
+        let folder = root.path();
         // A tree and not the commit, which would add its name to the archive.
-        let (tree, path) = (format!("{commit}^{{tree}}"), root.path());
-        let folder = Some(path.as_str()).filter(|path| !path.is_empty());
-        let arguments = [
-            "archive",
-            "--format=tar",
-            "--worktree-attributes",
-            &tree,
-            "--",
-        ]
-        .into_iter();
-        let arguments: Vec<_> = arguments.chain(folder).collect();
+        let tree = format!("{commit}^{{tree}}");
+        let mut arguments = vec!["archive", "--format=tar", "--worktree-attributes"];
+        arguments.extend([&tree, "--"]);
+        if !folder.is_empty() {
+            arguments.push(&folder);
+        }
         let (tar, output) = io::pipe().map_err(|error| self.failed(&error))?;
         let mut process = self.start(&arguments, MESSAGE_BYTES, output.into())?;
         let unpacked = bounded(&work, move || {
@@ -236,7 +224,7 @@ impl<'a> GitProgram<'a> {
             return Err(TreeFault::Commit(self.message(status)).at(self.location));
         }
         let sink = unpacked?;
-        self.check_names(&tree, folder).await?;
+        self.check_names(&tree, &folder).await?;
         let mut traffic = self.session.server.fetcher.traffic();
         // Those of git: the list of what the server can, and the pack.
         traffic.requests += 2;
@@ -251,22 +239,24 @@ impl<'a> GitProgram<'a> {
 
     /// Refuses submodules, which an archive of git has as empty folders, and names that no checkout
     /// can have. The list is shorter than the archive, whose limits hold.
-    async fn check_names(&self, tree: &str, folder: Option<&str>) -> Result<(), Error> {
-        let arguments = ["ls-tree", "-r", "-z", "--full-tree", "--", tree].into_iter();
-        let arguments: Vec<_> = arguments.chain(folder).collect();
-        let limit = NamedLimit::new(
-            "decompressedBytes",
-            self.session.settings.limits.decompressed_bytes,
-        );
+    async fn check_names(&self, tree: &str, folder: &str) -> Result<(), Error> {
+        let mut arguments = vec!["ls-tree", "-r", "-z", "--full-tree", "--", tree];
+        if !folder.is_empty() {
+            arguments.push(folder);
+        }
+        let most = self.session.settings.limits.decompressed_bytes;
+        let limit = NamedLimit::new("decompressedBytes", most);
         let list = self.run(&arguments, limit).await?;
-        for (columns, path) in list.split('\0').filter_map(|line| line.split_once('\t')) {
-            let place = || shown(path.as_bytes());
+        for line in list.split('\0') {
+            let Some((columns, path)) = line.split_once('\t') else {
+                continue;
+            };
             if columns.starts_with("160000 ") {
-                return Err(TreeFault::Submodule(place()).at(self.location));
+                return Err(TreeFault::Submodule(shown(path.as_bytes())).at(self.location));
             }
             let mut names = path.split('/');
             if names.any(|name| NO_NAMES.contains(&&*name.to_ascii_lowercase())) {
-                return Err(TreeFault::Name(place()).at(self.location));
+                return Err(TreeFault::Name(shown(path.as_bytes())).at(self.location));
             }
         }
         Ok(())
@@ -308,32 +298,35 @@ impl<'a> GitProgram<'a> {
         output: Stdio,
     ) -> Result<GitProcess, Error> {
         let blocks = (file_bytes / 512 + 1).to_string();
-        let started = File::create(self.dir.path().join(ERRORS)).and_then(|errors| {
-            Command::new("/bin/sh")
-                .args(["-c", SCRIPT, &blocks, MEMORY_KIB])
-                .args(arguments)
-                .env_clear()
-                .envs(self.environment.iter().cloned())
-                .current_dir(self.dir.path())
-                .stdin(Stdio::null())
-                .stdout(output)
-                .stderr(errors)
-                .process_group(0)
-                .kill_on_drop(true)
-                .spawn()
-        });
-        started.map(GitProcess).map_err(|error| self.failed(&error))
+        let errors = File::create(self.dir.path().join(ERRORS));
+        let errors = errors.map_err(|error| self.failed(&error))?;
+        let child = Command::new("/bin/sh")
+            .args(["-c", SCRIPT, &blocks, MEMORY_KIB])
+            .args(arguments)
+            .env_clear()
+            .envs(self.environment.iter().cloned())
+            .current_dir(self.dir.path())
+            .stdin(Stdio::null())
+            .stdout(output)
+            .stderr(errors)
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn();
+        child.map(GitProcess).map_err(|error| self.failed(&error))
     }
 
     /// Returns the size of the files in the folder with this end of their name.
     fn stored(&self, end: &str) -> u64 {
-        let files = WalkDir::new(self.dir.path()).into_iter().flatten();
-        let files = files.filter(|file| file.file_name().to_string_lossy().ends_with(end));
-        let files = files.filter_map(|file| file.metadata().ok());
-        files
-            .filter(fs::Metadata::is_file)
-            .map(|file| file.len())
-            .sum()
+        let mut bytes = 0;
+        for entry in WalkDir::new(self.dir.path()).into_iter().flatten() {
+            if entry.file_name().to_string_lossy().ends_with(end)
+                && let Ok(metadata) = entry.metadata()
+                && metadata.is_file()
+            {
+                bytes += metadata.len();
+            }
+        }
+        bytes
     }
 
     /// Returns the errors that the last command has printed, else its exit status.
@@ -344,16 +337,16 @@ impl<'a> GitProgram<'a> {
             errors.seek(SeekFrom::Start(start))?;
             errors.take(MESSAGE_BYTES).read_to_end(&mut kept)
         });
-        let text = String::from_utf8_lossy(&kept);
-        let lines: Vec<_> = text
-            .lines()
-            .filter_map(|line| line.strip_prefix("fatal: "))
-            .collect();
-        match read {
-            Ok(1..) if lines.is_empty() => shown(text.trim_end().as_bytes()),
-            Ok(1..) => shown(lines.join("; ").as_bytes()),
-            _ => status.to_string(),
+        if !matches!(read, Ok(1..)) {
+            return status.to_string();
         }
+        let text = String::from_utf8_lossy(&kept);
+        let fatal = text.lines().filter_map(|line| line.strip_prefix("fatal: "));
+        let fatal: Vec<&str> = fatal.collect();
+        if fatal.is_empty() {
+            return shown(text.trim_end().as_bytes());
+        }
+        shown(fatal.join("; ").as_bytes())
     }
 
     fn failed(&self, error: &io::Error) -> Error {
@@ -371,25 +364,40 @@ impl Drop for GitProcess {
     }
 }
 
+/// Returns the commit of a name in the output of `git ls-remote`.
+fn commit_of<'a>(refs: &'a str, wanted: &str) -> Option<&'a str> {
+    for line in refs.lines() {
+        if let Some((commit, name)) = line.split_once('\t')
+            && name == wanted
+        {
+            return Some(commit);
+        }
+    }
+    None
+}
+
 /// Asks the server as git does. Returns the URL after redirects.
 async fn find(session: &WebSession<'_>, location: &GitLocation) -> Result<Url, Error> {
-    let (mut info, mut url) = (location.url.clone(), location.url.clone());
-    info.set_path(&format!("{}{INFO}", url.path()));
+    let mut info = location.url.clone();
+    info.set_path(&format!("{}{INFO}", location.url.path()));
     info.set_query(Some("service=git-upload-pack"));
-    let asking = || session.send(&info, RequestSpec::default());
-    let response = session.server.retries().run(asking).await?;
+    let mut retries = session.server.retries();
+    let asked = retries.run(|| session.send(&info, RequestSpec::default()));
+    let response = asked.await?;
     if !response.is_home {
         let to = shown(authority(response.url()).as_bytes());
         return Err(TreeFault::Redirected(to).at(location));
     }
-    let media_type = response
-        .headers()
-        .get(CONTENT_TYPE)
-        .map(HeaderValue::as_bytes);
-    let path = response.url().path().strip_suffix(INFO);
-    let path = path.filter(|_| media_type == Some(b"application/x-git-upload-pack-advertisement"));
-    url.set_path(path.ok_or_else(|| TreeFault::NotGit.at(location))?);
-    Ok(url)
+    let media_type = response.headers().get(CONTENT_TYPE);
+    let is_git = media_type.is_some_and(|value| value.as_bytes() == ADVERTISEMENT);
+    match response.url().path().strip_suffix(INFO) {
+        Some(path) if is_git => {
+            let mut url = location.url.clone();
+            url.set_path(path);
+            Ok(url)
+        }
+        _ => Err(TreeFault::NotGit.at(location)),
+    }
 }
 
 /// Returns the environment of git. Settings are a part of it, because other users can read a
@@ -401,39 +409,36 @@ fn environment(
 ) -> Vec<(OsString, OsString)> {
     let minimum = &session.settings.http.min_throughput;
     let seconds = minimum.period.as_secs().max(1);
-    let mut options: Vec<(&str, OsString)> = SETTINGS
-        .iter()
-        .map(|(key, value)| (*key, value.into()))
-        .collect();
+    let lowest_speed = (minimum.bytes / seconds).to_string();
+    let mut options: Vec<(&str, OsString)> = Vec::new();
+    for (key, value) in SETTINGS {
+        options.push((key, value.into()));
+    }
     options.push(("http.userAgent", USER_AGENT.into()));
-    options.push((
-        "http.lowSpeedLimit",
-        (minimum.bytes / seconds).to_string().into(),
-    ));
+    options.push(("http.lowSpeedLimit", lowest_speed.into()));
     options.push(("http.lowSpeedTime", seconds.to_string().into()));
     options.push(("http.sslCAInfo", ca_file));
-    let credentials = session.authorize(RequestSpec::default()).credentials;
-    options.extend(credentials.iter().map(|(name, value)| {
+    for (name, value) in &session.authorize(RequestSpec::default()).credentials {
         let field = [name.as_str().as_bytes(), b": ", value.as_bytes()].concat();
-        ("http.extraHeader", OsString::from_vec(field))
-    }));
+        options.push(("http.extraHeader", OsString::from_vec(field)));
+    }
     // Nothing else of the environment is passed on: git's own rules for proxies are others.
-    options.extend(proxy.map(|proxy| ("http.proxy", proxy.as_str().into())));
-    let passed = std::env::var_os("PATH")
-        .map(|path| ("PATH".into(), path))
-        .into_iter();
-    let fixed = VARIABLES
-        .iter()
-        .map(|(name, value)| (name.into(), value.into()));
-    let count = ("GIT_CONFIG_COUNT".into(), options.len().to_string().into());
-    let options = options
-        .into_iter()
-        .enumerate()
-        .flat_map(|(at, (key, value))| {
-            [
-                (format!("GIT_CONFIG_KEY_{at}").into(), key.into()),
-                (format!("GIT_CONFIG_VALUE_{at}").into(), value),
-            ]
-        });
-    passed.chain(fixed).chain(options).chain([count]).collect()
+    if let Some(proxy) = proxy {
+        options.push(("http.proxy", proxy.as_str().into()));
+    }
+
+    let mut environment: Vec<(OsString, OsString)> = Vec::new();
+    if let Some(path) = std::env::var_os("PATH") {
+        environment.push(("PATH".into(), path));
+    }
+    for (name, value) in VARIABLES {
+        environment.push((name.into(), value.into()));
+    }
+    let count = options.len().to_string();
+    environment.push(("GIT_CONFIG_COUNT".into(), count.into()));
+    for (at, (key, value)) in options.into_iter().enumerate() {
+        environment.push((format!("GIT_CONFIG_KEY_{at}").into(), key.into()));
+        environment.push((format!("GIT_CONFIG_VALUE_{at}").into(), value));
+    }
+    environment
 }

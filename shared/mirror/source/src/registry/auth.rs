@@ -64,16 +64,25 @@ impl Challenge {
     /// Returns the best challenge of an answer. A token is preferred, because a stolen one is worth
     /// less than a password.
     pub(crate) fn from_headers(headers: &HeaderMap) -> Option<Self> {
-        let values = headers.get_all(WWW_AUTHENTICATE).iter();
-        let values = values
-            .filter(|value| value.len() <= MAX_CHALLENGE_BYTES)
-            .take(MAX_CHALLENGES);
-        let values = values.filter_map(|value| value.to_str().ok());
-        let challenges =
-            values.flat_map(|value| http_auth::parse_challenges(value).unwrap_or_default());
-        let supported = challenges.filter_map(|challenge| supported(&challenge));
-        // The first of the best kind: a token comes before a password.
-        supported.min_by_key(|challenge| *challenge == Self::Basic)
+        let fields = headers.get_all(WWW_AUTHENTICATE).iter();
+        let short = fields.filter(|field| field.len() <= MAX_CHALLENGE_BYTES);
+        let mut takes_password = false;
+        for field in short.take(MAX_CHALLENGES) {
+            let Ok(text) = field.to_str() else {
+                continue;
+            };
+            for challenge in http_auth::parse_challenges(text).unwrap_or_default() {
+                match supported(&challenge) {
+                    Some(Self::Basic) => takes_password = true,
+                    Some(bearer) => return Some(bearer),
+                    None => {}
+                }
+            }
+        }
+        if takes_password {
+            return Some(Self::Basic);
+        }
+        None
     }
 }
 
@@ -85,11 +94,9 @@ fn supported(challenge: &http_auth::ChallengeRef<'_>) -> Option<Challenge> {
         return None;
     }
     let param = |name: &str| {
-        let found = challenge
-            .params
-            .iter()
-            .find(|(key, _)| key.eq_ignore_ascii_case(name));
-        found.map(|(_, value)| value.to_unescaped())
+        let mut params = challenge.params.iter();
+        let (_, value) = params.find(|(key, _)| key.eq_ignore_ascii_case(name))?;
+        Some(value.to_unescaped())
     };
     Some(Challenge::Bearer {
         realm: Url::parse(&param("realm")?).ok()?,
@@ -102,31 +109,31 @@ impl Session {
     pub(crate) async fn authorize(&self, request: RequestSpec) -> Result<RequestSpec, Error> {
         // Held while a token is requested, so that concurrent layers ask the token service once.
         let mut state = self.auth.lock().await;
-        Ok(match &state.challenge {
-            None => request,
+        match &state.challenge {
+            None => Ok(request),
             Some((Challenge::Basic, _)) => match self.login().await? {
-                Some(login) => request.with_basic_auth(&login.user, &login.password),
-                None => request,
+                Some(login) => Ok(request.with_basic_auth(&login.user, &login.password)),
+                None => Ok(request),
             },
             Some((Challenge::Bearer { realm, service }, sender)) => {
-                let live = state
-                    .token
-                    .as_ref()
-                    .filter(|token| token.expires > Instant::now());
-                let token = match live {
-                    Some(token) => token.clone(),
-                    None => {
-                        let token = self.request_token(realm, *sender, service.as_deref()).await;
-                        // The next request is challenged again: the registry may have another token
-                        // service by then.
-                        let token = token.inspect_err(|_| *state = AuthState::default())?;
-                        state.token.insert(token).clone()
+                let token = match &state.token {
+                    Some(token) if token.expires > Instant::now() => token.clone(),
+                    _ => {
+                        let asked = self.request_token(realm, *sender, service.as_deref()).await;
+                        if asked.is_err() {
+                            // The next request is challenged again: the registry may have another
+                            // token service by then.
+                            *state = AuthState::default();
+                        }
+                        let token = asked?;
+                        state.token = Some(token.clone());
+                        token
                     }
                 };
                 self.server.secrets.lock().add(&token.text);
-                request.with_bearer_auth(&token.text)
+                Ok(request.with_bearer_auth(&token.text))
             }
-        })
+        }
     }
 
     /// Stores the challenge of an answer, so that the next [`Self::authorize`] meets it.
@@ -137,13 +144,11 @@ impl Session {
         response: &FetchResponse,
     ) -> Result<(), Error> {
         let mut state = self.auth.lock().await;
-        if let Some(token) = &state.token
-            && RequestSpec::default()
-                .with_bearer_auth(&token.text)
-                .credentials
-                != refused.credentials
-        {
-            return Ok(());
+        if let Some(token) = &state.token {
+            let current = RequestSpec::default().with_bearer_auth(&token.text);
+            if current.credentials != refused.credentials {
+                return Ok(());
+            }
         }
         let Some(challenge) = Challenge::from_headers(response.headers()) else {
             return Err(self.server.failed(ServerFault::Challenge));
@@ -173,20 +178,20 @@ impl Session {
         service: Option<&str>,
     ) -> Result<BearerToken, Error> {
         let wrong = |problem: &str| {
-            let (service, problem) = (fetch::authority(realm), problem.to_owned());
-            self.server
-                .failed(ServerFault::TokenService { service, problem })
+            self.server.failed(ServerFault::TokenService {
+                service: fetch::authority(realm),
+                problem: problem.to_owned(),
+            })
         };
-        let target = RedirectTarget::named_by(realm.clone(), sender, &self.settings.http);
-        let mut target = target.map_err(|error| self.server.failed(error))?;
+        let mut target = RedirectTarget::named_by(realm.clone(), sender, &self.settings.http)
+            .map_err(|error| self.server.failed(error))?;
         // Before the request: the lifetime starts when the service issues the token, not when its
         // answer arrives.
         let asked = Instant::now();
         let spec = self.token_request(&mut target.url, service).await?;
         // Not `follow`: the request may carry a password, which is meant for the realm alone.
-        let response = self
-            .server
-            .fetched(self.server.fetcher.send(&target, &spec).await)?;
+        let sent = self.server.fetcher.send(&target, &spec).await;
+        let response = self.server.fetched(sent)?;
         match response.status() {
             StatusCode::OK => {}
             status if status.is_redirection() => {
@@ -194,18 +199,17 @@ impl Session {
             }
             // Some services answer a wrong identity token with 400, as OAuth 2 specifies.
             StatusCode::UNAUTHORIZED | StatusCode::BAD_REQUEST => {
-                return Err(self.refused(ServerFault::Unauthorized, true).await);
+                return Err(self.refused(ServerFault::Unauthorized).await);
             }
-            StatusCode::FORBIDDEN => return Err(self.refused(ServerFault::Forbidden, true).await),
+            StatusCode::FORBIDDEN => return Err(self.refused(ServerFault::Forbidden).await),
             status => {
                 let error = FetchError::from_status(status, response.headers());
                 // Others as faults of the service: a 404 of the registry itself says that there is
                 // no such image.
-                return Err(if error.is_transient() {
-                    self.server.failed_at(&response, error)
-                } else {
-                    wrong(&format!("answers {status}"))
-                });
+                if error.is_transient() {
+                    return Err(self.server.failed_at(&response, error));
+                }
+                return Err(wrong(&format!("answers {status}")));
             }
         }
         let limit = self.settings.limits.manifest();
@@ -253,17 +257,18 @@ impl Session {
 fn usable_token(answer: TokenAnswer, asked: Instant) -> Option<BearerToken> {
     // Either name is allowed (CNCF distribution, "Token Authentication Specification"), and some
     // services send both. An empty token counts as none, as in Docker's client.
-    let token = answer
-        .token
-        .filter(|text| !text.is_empty())
-        .or(answer.access_token);
-    let text = token.filter(|text| is_token(text))?;
-    let lifetime = Duration::from_secs(
-        answer
-            .expires_in
-            .filter(|s| *s > 0)
-            .unwrap_or(DEFAULT_LIFETIME_S),
-    );
+    let text = match answer.token {
+        Some(text) if !text.is_empty() => text,
+        _ => answer.access_token?,
+    };
+    if !is_token(&text) {
+        return None;
+    }
+    let seconds = match answer.expires_in {
+        None | Some(0) => DEFAULT_LIFETIME_S,
+        Some(seconds) => seconds,
+    };
+    let lifetime = Duration::from_secs(seconds);
     // A tenth at most: a service may issue tokens of a few seconds, which a fixed margin would make
     // useless.
     let usable = lifetime - (lifetime / 10).min(MAX_MARGIN);

@@ -18,26 +18,26 @@ mod auth;
 mod objects;
 mod push;
 mod referrers;
-mod rules;
+mod registries;
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use bytes::Bytes;
 use fetch::{FetchError, FetchResponse, Login, RedirectRefusal, RequestSpec};
 use oci::NamedLimit;
-use oci_client::Reference;
 use parking_lot::Mutex;
 use reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
 use reqwest::{Method, StatusCode, Url};
 use tokio::sync::OnceCell;
 
 use crate::server::{AskedServer, is_web_page};
-use crate::{Error, ServerFault, ServerPlace, SourceSettings, Sources};
+use crate::{Error, ServerFault, SourceSettings};
 
 use auth::{AuthState, Challenge};
 
 pub use push::Pushed;
-pub use rules::{RegistryMirror, RegistryRule, RegistryRules};
+pub(crate) use push::push;
+pub(crate) use registries::Registries;
 
 /// Authentication for all repositories, shared by all pulls of a process.
 pub(crate) type AuthStates = Arc<Mutex<BTreeMap<AuthKey, SharedAuthState>>>;
@@ -71,49 +71,14 @@ pub(crate) struct ApiRequest {
     pub(crate) what: String,
 }
 
-impl Sources {
-    /// Starts a session that reads. Fails for a reference that makes no URL.
-    pub(crate) fn session(&self, reference: &Reference) -> Result<Session, Error> {
-        self.session_for(reference, "pull")
-    }
-
-    /// Starts a session whose tokens are for these actions.
-    fn session_for(&self, reference: &Reference, actions: &'static str) -> Result<Session, Error> {
-        let host = reference.resolve_registry().to_owned();
-        let repository = reference.repository().to_owned();
-        let is_plain = self.settings.http.allows_plain_http(&host);
-        let scheme = if is_plain { "http" } else { "https" };
-        let url = format!("{scheme}://{host}/v2/{repository}/");
-        let key = (host.clone(), repository.clone(), actions);
-        let place = ServerPlace {
-            text: format!("registry {}, repository {repository}", reference.registry()),
-            host,
-            name: reference.registry().to_owned(),
-            is_registry: true,
-            failed_mirrors: Vec::new(),
-        };
-        let server = AskedServer::new(
-            self.fetcher.with_own_traffic(self.settings.registry_wait),
-            place,
-        );
-        Ok(Session {
-            settings: Arc::clone(&self.settings),
-            base: Url::parse(&url).map_err(|_| server.failed(ServerFault::Url(url)))?,
-            server,
-            repository,
-            actions,
-            auth: Arc::clone(self.auth_states.lock().entry(key).or_default()),
-            login: OnceCell::new(),
-        })
-    }
-}
-
 impl Session {
     /// Returns the credentials for this repository, if any are configured. A broken configuration
     /// is an error: an anonymous request would only lead to a 401 that hides the cause.
     async fn login(&self) -> Result<Option<&Login>, Error> {
-        let find = || self.server.login(&self.settings, &self.repository);
-        Ok(self.login.get_or_try_init(find).await?.as_ref())
+        let login = self
+            .login
+            .get_or_try_init(|| self.server.login(&self.settings, &self.repository));
+        Ok(login.await?.as_ref())
     }
 
     /// Returns the URL of a path below the repository.
@@ -129,12 +94,13 @@ impl Session {
         let Ok(to) = from.join(named) else {
             return Err(RedirectRefusal::NotUrl.error(from));
         };
-        let is_own = to.origin() == self.base.origin();
-        let other = (!is_own).then_some(RedirectRefusal::OtherServer);
-        match fetch::unusable(&to).or(other) {
-            Some(reason) => Err(reason.error(&to)),
-            None => Ok(to),
+        if let Some(reason) = fetch::unusable(&to) {
+            return Err(reason.error(&to));
         }
+        if to.origin() != self.base.origin() {
+            return Err(RedirectRefusal::OtherServer.error(&to));
+        }
+        Ok(to)
     }
 
     /// Sends until a 2xx answer, a permanent failure or the end of the retries.
@@ -160,12 +126,14 @@ impl Session {
             }
             status if status.is_success() => return Ok(response),
             StatusCode::UNAUTHORIZED if response.is_home => {
-                return Err(self.refused(ServerFault::Unauthorized, true).await);
+                return Err(self.refused(ServerFault::Unauthorized).await);
+            }
+            StatusCode::FORBIDDEN if response.is_home && sent.credentials.is_empty() => {
+                // It says nothing about credentials that were not sent.
+                return Err(self.refused(|_| ServerFault::Forbidden(None)).await);
             }
             StatusCode::FORBIDDEN if response.is_home => {
-                return Err(self
-                    .refused(ServerFault::Forbidden, !sent.credentials.is_empty())
-                    .await);
+                return Err(self.refused(ServerFault::Forbidden).await);
             }
             // No credentials went to another server, so its refusal says nothing about them.
             status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
@@ -193,20 +161,15 @@ impl Session {
         Ok(Challenge::from_headers(response.headers()).is_some() && self.login().await?.is_some())
     }
 
-    /// Reports a 401 or 403, to the fresh credentials if some were sent.
-    pub(crate) async fn refused(
-        &self,
-        fault: fn(Option<String>) -> ServerFault,
-        was_login_sent: bool,
-    ) -> Error {
+    /// Reports a 401 or 403. `fault` gets the origin of the configured credentials.
+    pub(crate) async fn refused(&self, fault: fn(Option<String>) -> ServerFault) -> Error {
         // Also after a 403: a cached token has the rights of its time, and an operator may just
         // have granted more.
         self.forget_token();
         match self.login().await {
             Ok(login) => {
-                let sent = login.filter(|_| was_login_sent);
-                self.server
-                    .failed(fault(sent.map(|login| login.origin.clone())))
+                let origin = login.map(|login| login.origin.clone());
+                self.server.failed(fault(origin))
             }
             Err(error) => error,
         }
@@ -237,10 +200,11 @@ impl Session {
         limit: NamedLimit,
         what: &str,
     ) -> Result<Bytes, Error> {
-        let place = || format!("{what} from {}/{}", self.server.place.name, self.repository);
         match response.bytes(limit.value).await {
             Err(failed) if matches!(failed.error, FetchError::TooLarge { .. }) => {
-                Err(limit.exceeded(place()).into())
+                let name = &self.server.place.name;
+                let place = format!("{what} from {name}/{}", self.repository);
+                Err(limit.exceeded(place).into())
             }
             read => self.server.fetched(read),
         }

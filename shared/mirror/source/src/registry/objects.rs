@@ -8,8 +8,8 @@ use reqwest::{Method, StatusCode};
 use tokio::sync::mpsc::Sender;
 
 use crate::Error;
-use crate::blob_source::{BlobCheck, verify, verify_blob, wrong_size};
 use crate::registry::{ApiRequest, Session};
+use crate::verify::{BlobCheck, verify, verify_blob, wrong_size};
 
 const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, \
     application/vnd.docker.distribution.manifest.list.v2+json, \
@@ -22,10 +22,8 @@ impl Session {
     /// Returns the digest of the manifest with that tag or digest: one HEAD, and one GET if the
     /// registry has no HEAD or no digest header.
     pub(crate) async fn resolve(&self, version: &str) -> Result<Digest, Error> {
-        match self
-            .send(&self.manifest_request(Method::HEAD, version))
-            .await
-        {
+        let head = self.manifest_request(Method::HEAD, version);
+        match self.send(&head).await {
             Err(Error::Server(error)) if error.lacks_api() => {}
             answered => {
                 if let Some(digest) = self.promised_digest(&answered?)? {
@@ -33,13 +31,11 @@ impl Session {
                 }
             }
         }
-        let response = self
-            .send(&self.manifest_request(Method::GET, version))
-            .await?;
+        let get = self.manifest_request(Method::GET, version);
+        let response = self.send(&get).await?;
         let promised = self.promised_digest(&response)?;
-        let body = self
-            .body(response, self.settings.limits.manifest(), "manifest")
-            .await?;
+        let limit = self.settings.limits.manifest();
+        let body = self.body(response, limit, "manifest").await?;
         match promised {
             Some(digest) => verify(&digest, "manifest", body).map(|_| digest),
             None => Ok(Digest::of(&body)),
@@ -52,19 +48,20 @@ impl Session {
             return Ok(None);
         };
         let text = String::from_utf8_lossy(value.as_bytes());
-        let digest = text.parse().map(Some);
-        digest.map_err(|_| {
-            let error = DigestError(self.server.secrets.lock().show(&text));
-            self.server.failed_at(response, error)
-        })
+        match text.parse() {
+            Ok(digest) => Ok(Some(digest)),
+            Err(DigestError(_)) => {
+                let error = DigestError(self.server.secrets.lock().show(&text));
+                Err(self.server.failed_at(response, error))
+            }
+        }
     }
 
     /// Returns the manifest or index `digest`. The body must hash to it, whatever a header says.
     pub(crate) async fn manifest(&self, digest: &Digest) -> Result<Bytes, Error> {
         let request = self.manifest_request(Method::GET, digest.as_str());
-        let body = self
-            .whole_document(&request, self.settings.limits.manifest())
-            .await?;
+        let limit = self.settings.limits.manifest();
+        let body = self.whole_document(&request, limit).await?;
         verify(digest, "manifest", body)
     }
 
@@ -86,11 +83,12 @@ impl Session {
         request: &ApiRequest,
         limit: NamedLimit,
     ) -> Result<Bytes, Error> {
-        let attempt = || async {
+        let mut retries = self.server.retries();
+        let read = retries.run(|| async {
             let response = self.attempt(request).await?;
             self.body(response, limit, &request.what).await
-        };
-        self.server.retries().run(attempt).await
+        });
+        read.await
     }
 
     /// Streams a layer into `to`, and continues where a connection broke. Verifies the whole at its
@@ -112,10 +110,10 @@ impl Session {
                 if check.is_complete() {
                     return Ok(());
                 }
-                let (received, expected) = (body.position(), blob.size);
-                Err(self
-                    .server
-                    .failed(FetchError::Truncated { received, expected }))
+                Err(self.server.failed(FetchError::Truncated {
+                    received: body.position(),
+                    expected: blob.size,
+                }))
             };
             match copying.await {
                 Ok(()) => return check.finish(),
@@ -155,10 +153,7 @@ impl Session {
     }
 
     pub(crate) fn blob_request(&self, method: Method, kind: &str, digest: &Digest) -> ApiRequest {
-        ApiRequest::new(
-            method,
-            self.url(&format!("blobs/{digest}")),
-            format!("{kind} {digest}"),
-        )
+        let url = self.url(&format!("blobs/{digest}"));
+        ApiRequest::new(method, url, format!("{kind} {digest}"))
     }
 }

@@ -42,16 +42,18 @@ impl Session {
         };
         let is_first = take(&mut pages.is_first);
         let limit = self.settings.limits.manifest();
-        let attempt = || async {
+        let mut retries = self.server.retries();
+        let asked = retries.run(|| async {
             let response = self.attempt(&request).await?;
-            let link = fetch::next_link(response.headers());
-            let next = link
-                .map(|link| self.own_url(response.url(), &link))
-                .transpose();
-            let next = next.map_err(|error| self.server.failed(error))?;
-            Ok((self.body(response, limit, &request.what).await?, next))
-        };
-        match self.server.retries().run(attempt).await {
+            let mut next = None;
+            if let Some(link) = fetch::next_link(response.headers()) {
+                let url = self.own_url(response.url(), &link);
+                next = Some(url.map_err(|error| self.server.failed(error))?);
+            }
+            let page = self.body(response, limit, &request.what).await?;
+            Ok((page, next))
+        });
+        match asked.await {
             Ok((page, next)) => {
                 pages.next = next.map(|url| ApiRequest { url, ..request });
                 Ok(Some(page))
@@ -69,20 +71,18 @@ impl Session {
     /// Returns the manifest or index under a tag, or `None` if there is no such tag.
     pub(crate) async fn tagged(&self, tag: &str) -> Result<Option<Bytes>, Error> {
         let request = self.manifest_request(Method::GET, tag);
-        if_found(
-            self.whole_document(&request, self.settings.limits.manifest())
-                .await,
-        )
+        let limit = self.settings.limits.manifest();
+        if_found(self.whole_document(&request, limit).await)
     }
 
     /// Returns the file at a URL, requested without credentials, or `None` if there is none.
     pub(crate) async fn file_at(&self, url: &Url) -> Result<Option<Bytes>, Error> {
-        let (limit, what) = (self.settings.limits.signature(), url.path());
-        let attempt = || async {
-            let response = self
-                .server
-                .follow(url.clone(), &RequestSpec::default())
-                .await?;
+        let limit = self.settings.limits.signature();
+        let what = url.path();
+        let mut retries = self.server.retries();
+        let read = retries.run(|| async {
+            let request = RequestSpec::default();
+            let response = self.server.follow(url.clone(), &request).await?;
             match response.status() {
                 StatusCode::NOT_FOUND => Ok(None),
                 StatusCode::OK => self.body(response, limit, what).await.map(Some),
@@ -91,7 +91,7 @@ impl Session {
                     Err(self.server.failed(fault))
                 }
             }
-        };
-        self.server.retries().run(attempt).await
+        });
+        read.await
     }
 }

@@ -102,7 +102,7 @@ async fn endless_lookaside_files_end_at_timeout() {
     failed(look(&images, &lookaside).await, "took too long");
     let registry = Registry::start().await;
     let images = client_with(registry.host(), |settings| {
-        settings.resolve_timeout = Duration::ZERO
+        settings.resolve_timeout = Duration::ZERO;
     });
     let digest: Digest = format!("sha256:{HEX}").parse().unwrap();
     failed(

@@ -79,7 +79,7 @@ async fn answer_that_is_no_archive_is_named_with_advice() {
 #[tokio::test]
 async fn plain_http_needs_a_listed_host() {
     let unlisted = host_but(&two_folders(), |settings| {
-        settings.http.plain_http = Vec::new()
+        settings.http.plain_http = Vec::new();
     })
     .await;
     let text = failed(unlisted.resolve("").await, "plain http");

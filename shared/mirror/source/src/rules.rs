@@ -1,20 +1,10 @@
-//! The choice between a registry and its mirrors, by rules for the place of a pull: mirrors of
-//! registries, and registries that must not be asked (containers-registries.conf(5)).
+//! Rules for the place of a pull: mirrors of registries, and registries that must not be asked
+//! (containers-registries.conf(5)).
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use model::text::chain;
-use oci::Digest;
 use oci_client::Reference;
 use parking_lot::RwLock;
-
-use crate::{
-    Error, ServerFault, Sources, blob_source::BlobSource, registry::Session, stream::within,
-};
-
-/// Maximum time for one question to a mirror of a registry, with its retries. The next mirror or
-/// the registry is asked after it.
-const MIRROR_TIME: Duration = Duration::from_secs(20);
 
 /// Rules for registries. Clones share them, and a change takes effect with the next question.
 /// Default: none.
@@ -64,22 +54,15 @@ impl RegistryRules {
         let rules = Arc::clone(&self.0.read());
         let by_digest = version.contains(':');
         let name = format!("{}/{}", reference.registry(), reference.repository());
-        let asked = format!("{name}{}{version}", if by_digest { '@' } else { ':' });
-        let decides = |image: &str| {
-            let found = rules.iter();
-            let found = found.filter_map(|rule| Some((rule, matched(&rule.prefix, image)?)));
-            found.max_by_key(|(rule, _)| rule.prefix.len())
-        };
-        let decided = decides(&asked);
+        let separator = if by_digest { '@' } else { ':' };
+        let decided = deciding(&rules, &format!("{name}{separator}{version}"));
         // The digest of a tag that is blocked is blocked too.
-        let of_tag = reference
-            .tag()
-            .and_then(|tag| decides(&format!("{name}:{tag}")));
-        if decided
-            .iter()
-            .chain(&of_tag)
-            .any(|(rule, _)| rule.is_blocked)
-        {
+        let of_tag = match reference.tag() {
+            Some(tag) => deciding(&rules, &format!("{name}:{tag}")),
+            None => None,
+        };
+        let mut all = decided.iter().chain(&of_tag);
+        if all.any(|(rule, _)| rule.is_blocked) {
             return None;
         }
         let Some((rule, length)) = decided else {
@@ -90,114 +73,63 @@ impl RegistryRules {
         };
         // Nothing if the rule is for one tag or digest.
         let rest = name.get(length..).unwrap_or_default();
-        let moved = |location: &String| moved(reference, &format!("{location}{rest}"));
-        let is_asked = |mirror: &&RegistryMirror| {
-            if by_digest {
+        let mut mirrors = Vec::new();
+        for mirror in &rule.mirrors {
+            let is_asked = if by_digest {
                 mirror.for_digests
             } else {
                 mirror.for_tags
+            };
+            if is_asked {
+                mirrors.extend(moved(reference, &format!("{}{rest}", mirror.location)));
             }
-        };
-        let mirrors = rule.mirrors.iter().filter(is_asked);
-        let registry = rule.location.as_ref().and_then(moved);
+        }
+        let location = rule.location.as_ref();
+        let registry = location.and_then(|location| moved(reference, &format!("{location}{rest}")));
         Some(Places {
-            mirrors: mirrors
-                .filter_map(|mirror| moved(&mirror.location))
-                .collect(),
+            mirrors,
             registry: registry.unwrap_or_else(|| reference.clone()),
         })
     }
 }
 
-impl Sources {
-    /// Returns the digest of a reference, as the first mirror has it that answers, else the
-    /// registry itself.
-    pub(crate) async fn resolve_image(
-        &self,
-        reference: &Reference,
-        pinned: Option<&Digest>,
-    ) -> Result<Digest, Error> {
-        // As podman and docker complete a reference without tag.
-        let tag = reference.tag().unwrap_or("latest");
-        let version = pinned.map_or(tag, Digest::as_str);
-        let (session, digest) = self.first_place(reference, version).await?;
-        match digest {
-            Some(digest) => Ok(digest),
-            None => session.resolve(version).await,
-        }
-    }
-
-    /// Returns a session with the first mirror that has a tag or digest, else with the registry
-    /// itself, which is not asked here.
-    pub(crate) async fn session_with(
-        &self,
-        reference: &Reference,
-        version: &str,
-    ) -> Result<Session, Error> {
-        let (session, _) = self.first_place(reference, version).await?;
-        Ok(session)
-    }
-
-    /// Returns the place of an image in a registry or its mirrors.
-    pub(crate) async fn registry_with(
-        &self,
-        reference: &Reference,
-        digest: &Digest,
-    ) -> Result<BlobSource, Error> {
-        let session = Box::pin(self.session_with(reference, digest.as_str())).await?;
-        Ok(BlobSource::Registry(Box::new(session)))
-    }
-
-    /// Returns a session with the first mirror that has a tag or digest, and its digest; else with
-    /// the registry itself.
-    async fn first_place(
-        &self,
-        reference: &Reference,
-        version: &str,
-    ) -> Result<(Session, Option<Digest>), Error> {
-        let places = self.settings.rules.places(reference, version);
-        let Some(places) = places else {
-            return Err(self.session(reference)?.server.failed(ServerFault::Blocked));
-        };
-        let mut registry = self.session(&places.registry)?;
-        for mirror in &places.mirrors {
-            let asking = async {
-                let session = self.session(mirror)?;
-                let resolved = session.resolve(version).await;
-                let digest = session.server.redacted(resolved)?;
-                Ok((session, Some(digest)))
-            };
-            match within(MIRROR_TIME, asking).await {
-                Ok(found) => return Ok(found),
-                Err(error) => {
-                    let failure = chain(&error);
-                    tracing::debug!(failure, "a mirror of the registry failed");
-                    registry.server.place.failed_mirrors.push(failure);
-                }
-            }
-        }
-        Ok((registry, None))
-    }
+/// Returns the rule with the longest prefix that an image begins with, and the length of that
+/// beginning.
+fn deciding<'r>(rules: &'r [RegistryRule], image: &str) -> Option<(&'r RegistryRule, usize)> {
+    rules
+        .iter()
+        .filter_map(|rule| Some((rule, matched(&rule.prefix, image)?)))
+        .max_by_key(|(rule, _)| rule.prefix.len())
 }
 
 /// Returns the length of the beginning of an image's name that a prefix stands for, as
-/// containers/image matches them. Its ports are part of what may follow: a rule for a host is also
-/// one for its ports.
+/// containers/image matches them.
 fn matched(prefix: &str, image: &str) -> Option<usize> {
-    let is_end =
-        |end: &usize| matches!(image.as_bytes().get(*end), None | Some(b'/' | b':' | b'@'));
     let Some(domain) = prefix.strip_prefix("*.") else {
         // Names of hosts have no case.
         let host = prefix.find('/').unwrap_or(prefix.len());
-        let starts = image.get(..host)?.eq_ignore_ascii_case(&prefix[..host])
+        let is_same = image.get(..host)?.eq_ignore_ascii_case(&prefix[..host])
             && image[host..].starts_with(&prefix[host..]);
-        return Some(prefix.len()).filter(|end| starts && is_end(end));
+        if !is_same || !is_end(image, prefix.len()) {
+            return None;
+        }
+        return Some(prefix.len());
     };
     let domain = domain.to_ascii_lowercase();
     let host = image[..image.find('/').unwrap_or(image.len())].to_ascii_lowercase();
-    let mut ends = host.match_indices(&domain).map(|(at, _)| at);
-    let starts = ends.find(|at| host[..*at].ends_with('.') && is_end(&(at + domain.len())));
-    starts.map(|at| at + domain.len())
+    for (at, _) in host.match_indices(&domain) {
+        let end = at + domain.len();
+        if host[..at].ends_with('.') && is_end(image, end) {
+            return Some(end);
+        }
+    }
+    None
+}
+
+/// Returns true if a prefix of an image may end here. Ports are part of what may follow: a rule for
+/// a host is also one for its ports.
+fn is_end(image: &str, at: usize) -> bool {
+    matches!(image.as_bytes().get(at), None | Some(b'/' | b':' | b'@'))
 }
 
 /// Returns the reference with the same tag in `HOST/REPOSITORY`, which may have another tag; `None`
@@ -205,16 +137,19 @@ fn matched(prefix: &str, image: &str) -> Option<usize> {
 fn moved(reference: &Reference, place: &str) -> Option<Reference> {
     let (host, path) = place.split_once('/')?;
     let last = path.rfind('/').map_or(0, |at| at + 1);
-    let end = path[last..]
-        .find([':', '@'])
-        .map_or(path.len(), |at| last + at);
-    let repository = Some(&path[..end])
-        .filter(|name| !host.is_empty() && !name.is_empty() && !name.contains(':'))?;
-    let tag = reference.tag().unwrap_or("latest").to_owned();
+    let end = match path[last..].find([':', '@']) {
+        Some(at) => last + at,
+        None => path.len(),
+    };
+    let repository = &path[..end];
+    if host.is_empty() || repository.is_empty() || repository.contains(':') {
+        return None;
+    }
+    let tag = reference.tag().unwrap_or("latest");
     Some(Reference::with_tag(
         host.to_owned(),
         repository.to_owned(),
-        tag,
+        tag.to_owned(),
     ))
 }
 
