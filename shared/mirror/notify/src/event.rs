@@ -152,10 +152,9 @@ impl SendError {
 
     /// Creates a temporary failure without a wait.
     pub fn temporary(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        let (retry_after, source) = (None, source.into());
         Self::Temporary {
-            retry_after,
-            source,
+            retry_after: None,
+            source: source.into(),
         }
     }
 }

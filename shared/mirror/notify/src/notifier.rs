@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use fetch::{RetrySchedule, RetryWaits};
 use futures_util::{FutureExt, StreamExt, future::join_all, stream};
-use model::text::chain;
+use model::text::Chain;
 use model::{CatalogName, Outcome, PublicationId};
 use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
@@ -87,13 +87,13 @@ impl Notifier {
         receivers: Vec<Box<dyn Receiver>>,
         settings: NotifierSettings,
     ) -> Self {
-        let limited = |receiver| LimitedReceiver {
+        let limited = receivers.into_iter().map(|receiver| LimitedReceiver {
             receiver,
             permits: Semaphore::new(SIDE_BY_SIDE),
-        };
+        });
         Self {
             store,
-            receivers: receivers.into_iter().map(limited).collect(),
+            receivers: limited.collect(),
             settings,
             queues: Mutex::default(),
         }
@@ -126,17 +126,18 @@ impl Notifier {
     /// Does the work of [`Notifier::after`] in a task of its own. Must be called inside a runtime.
     pub fn spawn_after(self: &Arc<Self>, report: &Report) {
         if let Some(start) = self.start(report) {
-            let (this, catalog) = (self.clone(), report.catalog.clone());
+            let this = self.clone();
+            let catalog = report.catalog.clone();
             tokio::spawn(async move { this.run(&catalog, start).await });
         }
     }
 
     /// Returns the serial before which new receivers start; `None` if all receivers are up to date.
     fn start(&self, report: &Report) -> Option<u64> {
-        let (serial, content_hash) = (report.serial?, report.content_hash?);
+        let serial = report.serial?;
         let published = PublicationId {
             serial,
-            content_hash,
+            content_hash: report.content_hash?,
         };
         self.receivers_of(&report.catalog).next()?;
         // An unchanged poll, the usual one, then costs no read of the store.
@@ -144,8 +145,11 @@ impl Notifier {
         if *queue.last_delivered.lock() == Some(published) {
             return None;
         }
-        let is_new = report.outcome == Outcome::Published;
-        Some(if is_new { serial } else { AFTER_ALL })
+        if report.outcome == Outcome::Published {
+            Some(serial)
+        } else {
+            Some(AFTER_ALL)
+        }
     }
 
     /// Sends the outstanding events of a catalog.
@@ -157,13 +161,14 @@ impl Notifier {
         // go of the lock.
         while let Ok(busy) = queue.busy.try_lock() {
             let requests = queue.requests.load(Ordering::SeqCst);
-            let delivered = self.deliver(catalog, start).await.unwrap_or_else(|error| {
-                tracing::warn!(
-                    error = chain(&error),
-                    "cannot read the cursors of the receivers"
-                );
-                None
-            });
+            let delivered = match self.deliver(catalog, start).await {
+                Ok(delivered) => delivered,
+                Err(error) => {
+                    let error = Chain(&error);
+                    tracing::warn!(%error, "cannot read the cursors of the receivers");
+                    None
+                }
+            };
             *queue.last_delivered.lock() = delivered;
             drop(busy);
             if queue.requests.load(Ordering::SeqCst) == requests {
@@ -191,11 +196,8 @@ impl Notifier {
             .await?;
         let mut due = Vec::new();
         for limited in self.receivers_of(catalog) {
-            let cursor = outbox
-                .cursors
-                .get(limited.receiver.name())
-                .copied()
-                .flatten();
+            let cursor = outbox.cursors.get(limited.receiver.name());
+            let cursor = cursor.copied().flatten();
             if cursor != Some(published) {
                 let packages = outbox.changes(cursor, &current).await?;
                 let event = Event::new(&self.settings.source, catalog, cursor, &current, packages);
@@ -204,51 +206,45 @@ impl Notifier {
         }
         let sends = due
             .iter()
-            .map(|(receiver, event)| self.bring_up_to_date(receiver, event));
-        let all_delivered = join_all(sends).await.into_iter().all(|delivered| delivered);
-        Ok(all_delivered.then_some(published))
+            .map(|(limited, event)| self.bring_up_to_date(limited, event));
+        if join_all(sends).await.contains(&false) {
+            return Ok(None);
+        }
+        Ok(Some(published))
     }
 
     /// Sends an event to one receiver and moves its cursor past one that was delivered or is
     /// dropped. Returns true if the cursor was moved.
     async fn bring_up_to_date(&self, limited: &LimitedReceiver, event: &Event) -> bool {
         let sent = self.attempts(limited, event).await;
-        let (receiver, id, data) = (limited.receiver.name(), &event.id, &event.data);
+        let receiver = limited.receiver.name();
+        let id = &event.id;
         // Counted before it is logged: a test that waits for the log line then finds the count.
         self.settings.metrics.count(receiver, &sent);
         match sent {
             Ok(()) => tracing::info!(receiver, id, "delivered an event"),
             Err(error @ SendError::Permanent(_)) => {
-                tracing::error!(receiver, id, error = chain(&error), "dropped an event");
+                tracing::error!(receiver, id, error = %Chain(&error), "dropped an event");
             }
             Err(error @ (SendError::Temporary { .. } | SendError::Refused(_))) => {
-                let error = chain(&error);
                 tracing::warn!(
                     receiver,
                     id,
-                    error,
+                    error = %Chain(&error),
                     "cannot deliver an event; it is sent again after the next poll"
                 );
                 return false;
             }
         }
-        let moved = advance(
-            &*self.store,
-            &data.catalog,
-            receiver,
-            data.previous,
-            data.published,
-        )
-        .await;
-        if let Err(error) = &moved {
-            let error = chain(error);
+        if let Err(error) = advance(&*self.store, receiver, &event.data).await {
             tracing::warn!(
                 receiver,
-                error,
+                error = %Chain(&error),
                 "cannot store the cursor of a receiver; the event will be sent again"
             );
+            return false;
         }
-        moved.is_ok()
+        true
     }
 
     /// Sends an event until it is acknowledged, refused, or the time is over.
@@ -264,17 +260,18 @@ impl Notifier {
             // its end.
             let end = waits.deadline.min(Instant::now() + ATTEMPT_MAX);
             let sending = async {
-                let _permit = limited
-                    .permits
-                    .acquire()
-                    .await
-                    .expect("the semaphore is never closed");
+                let permit = limited.permits.acquire().await;
+                let _permit = permit.expect("the semaphore is never closed");
                 limited.receiver.send(event).await
             };
-            let sent = timeout_at(end, sending).await;
-            match sent.unwrap_or_else(|late| Err(SendError::temporary(late))) {
+            let sent = match timeout_at(end, sending).await {
+                Ok(sent) => sent,
+                Err(late) => Err(SendError::temporary(late)),
+            };
+            match sent {
                 Err(error @ SendError::Temporary { retry_after, .. }) => {
-                    tokio::time::sleep(waits.next_wait(retry_after).ok_or(error)?).await;
+                    let wait = waits.next_wait(retry_after).ok_or(error)?;
+                    tokio::time::sleep(wait).await;
                 }
                 ended => return ended,
             }
@@ -291,7 +288,7 @@ impl Notifier {
             outbox.add_receivers(&names, AFTER_ALL).await
         };
         if let Err(error) = added.await {
-            tracing::warn!(%catalog, error = chain(&error), "cannot store the first cursors of new receivers");
+            tracing::warn!(%catalog, error = %Chain(&error), "cannot store the first cursors of new receivers");
         }
     }
 
@@ -330,18 +327,18 @@ impl NotifyMetrics {
     /// Counts an event by the result of all attempts to send it. Creates all outcomes of the
     /// receiver at once, so that rates need no special cases.
     fn count(&self, receiver: &str, sent: &Result<(), SendError>) {
-        let is_dropped = matches!(sent, Err(SendError::Permanent(_)));
-        let outcomes = [
-            ("delivered", sent.is_ok()),
-            ("postponed", sent.is_err() && !is_dropped),
-            ("given_up", is_dropped),
-        ];
-        for (outcome, is_it) in outcomes {
+        let counted = match sent {
+            Ok(()) => "delivered",
+            Err(SendError::Temporary { .. } | SendError::Refused(_)) => "postponed",
+            Err(SendError::Permanent(_)) => "given_up",
+        };
+        for outcome in ["delivered", "postponed", "given_up"] {
             let labels = [
                 ("receiver", receiver.to_owned()),
                 ("outcome", outcome.to_owned()),
             ];
-            self.events.get_or_create(&labels).inc_by(u64::from(is_it));
+            let count = u64::from(outcome == counted);
+            self.events.get_or_create(&labels).inc_by(count);
         }
     }
 }

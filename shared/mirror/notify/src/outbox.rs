@@ -4,10 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use model::text::chain;
+use model::text::Chain;
 use model::{CatalogName, Current, Key, Notified, PublicationId, Snapshot};
 use publish::ChangedPackages;
 use store::{ReadError, Store, StoreExt, find_stored};
+
+use crate::EventData;
 
 /// Serial that no publication has: before it comes the present one.
 pub(crate) const AFTER_ALL: u64 = u64::MAX;
@@ -28,16 +30,17 @@ impl<'a> Outbox<'a> {
     ) -> Result<Self, ReadError> {
         // The cursors first: a publication in between is then still to be sent. The other order
         // could give a publication that is older than the cursors.
-        let notified = store
-            .read_document::<Notified>(&Key::Notified(catalog.clone()))
-            .await?;
-        let current = store.read_document(&Key::Current(catalog.clone())).await?;
+        let key = Key::Notified(catalog.clone());
+        let cursors = match store.read_document::<Notified>(&key).await? {
+            Some((notified, _)) => notified.receivers,
+            None => Cursors::new(),
+        };
+        let key = Key::Current(catalog.clone());
+        let current = store.read_document(&key).await?;
         Ok(Self {
             store,
             catalog,
-            cursors: notified
-                .map(|(notified, _)| notified.receivers)
-                .unwrap_or_default(),
+            cursors,
             current: current.map(|(current, _)| current),
         })
     }
@@ -50,9 +53,9 @@ impl<'a> Outbox<'a> {
         names: &[&str],
         before: u64,
     ) -> Result<(), ReadError> {
-        let known = self.current.iter().flat_map(Current::publications);
-        let mut known = known.map(|known| PublicationId::from(&known));
-        let cursor = known.find(|known| known.serial < before);
+        let mut known = self.current.iter().flat_map(Current::publications);
+        let last = known.find(|known| known.serial < before);
+        let cursor = last.map(|last| PublicationId::from(&last));
         let add = |cursors: &mut Cursors| {
             let before = cursors.len();
             for name in names {
@@ -75,13 +78,13 @@ impl<'a> Outbox<'a> {
         from: Option<PublicationId>,
         current: &Current,
     ) -> Result<Option<ChangedPackages>, ReadError> {
-        let before = match from {
-            None => None,
-            Some(cursor) => match self.snapshot(cursor).await? {
-                None => return Ok(None),
-                before => before,
-            },
-        };
+        let mut before = None;
+        if let Some(cursor) = from {
+            before = self.snapshot(cursor).await?;
+            if before.is_none() {
+                return Ok(None);
+            }
+        }
         let after = self.snapshot(current.into()).await?;
         Ok(after.map(|after| ChangedPackages::between(before.as_ref(), &after)))
     }
@@ -98,7 +101,7 @@ impl<'a> Outbox<'a> {
             Err(error @ ReadError::Store(_)) => Err(error),
             Err(error) => {
                 let key = object.key();
-                tracing::warn!(%key, error = chain(&error), "cannot read a snapshot for an event");
+                tracing::warn!(%key, error = %Chain(&error), "cannot read a snapshot for an event");
                 Ok(None)
             }
         }
@@ -109,25 +112,23 @@ impl<'a> Outbox<'a> {
 /// publication.
 type Cursors = BTreeMap<String, Option<PublicationId>>;
 
-/// Moves the cursor of one receiver, unless another process has moved it meanwhile.
+/// Moves the cursor of one receiver past an event, unless another process has moved it meanwhile.
 pub(crate) async fn advance(
     store: &dyn Store,
-    catalog: &CatalogName,
     receiver: &str,
-    from: Option<PublicationId>,
-    to: PublicationId,
+    event: &EventData,
 ) -> Result<(), ReadError> {
-    let edit = |cursors: &mut Cursors| {
-        let cursor = cursors.entry(receiver.to_owned()).or_insert(from);
+    let changing = change(store, &event.catalog, |cursors| {
+        let cursor = cursors.entry(receiver.to_owned()).or_insert(event.previous);
         // Another process may have delivered a newer event. Moving its cursor back would repeat
         // that event.
-        let unmoved = *cursor == from;
-        if unmoved {
-            *cursor = Some(to);
+        if *cursor != event.previous {
+            return false;
         }
-        unmoved
-    };
-    change(store, catalog, edit).await
+        *cursor = Some(event.published);
+        true
+    });
+    changing.await
 }
 
 /// Changes the document by compare-and-swap. `edit` returns false if there is nothing to change.
@@ -144,11 +145,8 @@ async fn change(
         if !edit(&mut notified.receivers) {
             return Ok(());
         }
-        if store
-            .swap_document(&key, &notified, version)
-            .await?
-            .is_some()
-        {
+        let written = store.swap_document(&key, &notified, version).await?;
+        if written.is_some() {
             return Ok(());
         }
     }

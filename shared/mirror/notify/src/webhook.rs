@@ -38,12 +38,7 @@ impl Webhook {
     /// # Errors
     /// All errors in the arguments.
     pub fn new(name: &str, url: &str, secret: SecretLocation) -> Result<Self, Vec<WebhookError>> {
-        let is_web = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
-        let url = Url::parse(url).ok().filter(is_web);
-        // The text is not quoted, because it may hold a password.
-        let url = url
-            .ok_or_else(|| WebhookError("url is not an http or https URL with a host".to_owned()));
-        match (url, secret.read()) {
+        match (web_url(url), secret.read()) {
             (Ok(url), Ok(_)) => Ok(Self {
                 name: name.to_owned(),
                 url,
@@ -63,6 +58,16 @@ impl Webhook {
     pub fn trusting(self, ca_files: &[PathBuf]) -> Result<Self, FetchSettingsError> {
         self.fetcher.trust_ca_files(ca_files)?;
         Ok(self)
+    }
+}
+
+fn web_url(text: &str) -> Result<Url, WebhookError> {
+    match Url::parse(text) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(url),
+        // The text is not quoted, because it may hold a password.
+        _ => Err(WebhookError(
+            "url is not an http or https URL with a host".to_owned(),
+        )),
     }
 }
 
@@ -171,12 +176,12 @@ impl SecretLocation {
                 WebhookSecrets::parse(&text, &place)
             }
             Self::Variable(name) => {
-                let unset = |_| {
+                let text = env::var(name).map_err(|_| {
                     WebhookError(format!(
                         "the environment variable {name} does not hold a secret"
                     ))
-                };
-                WebhookSecrets::parse(&env::var(name).map_err(unset)?, name)
+                })?;
+                WebhookSecrets::parse(&text, name)
             }
         }
     }
@@ -184,13 +189,15 @@ impl SecretLocation {
 
 impl WebhookSecrets {
     fn parse(text: &str, place: &str) -> Result<Self, WebhookError> {
-        let malformed = |number| {
-            let problem = "is not whsec_ and the base64 of 24 to 64 bytes";
-            WebhookError(format!("{place}: secret number {number} {problem}"))
-        };
-        let words = text.split_whitespace().enumerate();
-        let keys = words.map(|(at, word)| key(word).ok_or_else(|| malformed(at + 1)));
-        let keys: Vec<_> = keys.collect::<Result<_, _>>()?;
+        let mut keys = Vec::new();
+        for (word, number) in text.split_whitespace().zip(1..) {
+            let Some(key) = key(word) else {
+                return Err(WebhookError(format!(
+                    "{place}: secret number {number} is not whsec_ and the base64 of 24 to 64 bytes"
+                )));
+            };
+            keys.push(key);
+        }
         if keys.is_empty() {
             return Err(WebhookError(format!("{place} holds no secret")));
         }
@@ -201,22 +208,21 @@ impl WebhookSecrets {
     /// 1.0.0, "Signature scheme" and "Webhook headers").
     fn sign(&self, id: &str, timestamp: u64, body: &[u8]) -> String {
         let content = [format!("{id}.{timestamp}.").as_bytes(), body].concat();
-        let signatures = self
-            .0
-            .iter()
-            .map(|key| STANDARD.encode(sign(key, &content)));
-        let signatures: Vec<_> = signatures
-            .map(|signature| format!("v1,{signature}"))
-            .collect();
+        let mut signatures = Vec::new();
+        for key in &self.0 {
+            let signature = STANDARD.encode(sign(key, &content));
+            signatures.push(format!("v1,{signature}"));
+        }
         signatures.join(" ")
     }
 }
 
 fn key(word: &str) -> Option<Key> {
     let bytes = STANDARD.decode(word.strip_prefix(PREFIX)?).ok()?;
-    LENGTHS
-        .contains(&bytes.len())
-        .then(|| Key::new(HMAC_SHA256, &bytes))
+    if !LENGTHS.contains(&bytes.len()) {
+        return None;
+    }
+    Some(Key::new(HMAC_SHA256, &bytes))
 }
 
 #[cfg(test)]
