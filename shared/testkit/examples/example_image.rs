@@ -41,13 +41,14 @@ fn files(folder: &Path) -> Layer {
 /// Lists the files below a folder.
 fn list(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("the example catalog is part of the source");
-    let paths = entries.flatten().map(|entry| entry.path());
-    let files = |path: PathBuf| {
+    let mut files = Vec::new();
+    for entry in entries.flatten() {
+        let path = entry.path();
         if path.is_dir() {
-            list(&path)
+            files.extend(list(&path));
         } else {
-            vec![path]
+            files.push(path);
         }
-    };
-    paths.flat_map(files).collect()
+    }
+    files
 }

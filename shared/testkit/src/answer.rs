@@ -32,8 +32,10 @@ impl Answer {
 
     /// Returns a header field, or an empty text.
     pub fn header(&self, name: &str) -> &str {
-        let value = self.headers.get(name).map(|value| value.to_str());
-        value.map_or("", |text| text.expect("what we send is text"))
+        match self.headers.get(name) {
+            Some(value) => value.to_str().expect("what we send is text"),
+            None => "",
+        }
     }
 
     /// Returns the body.
@@ -66,10 +68,11 @@ impl Answer {
     /// Returns the status and the sorted header fields, one a line.
     pub fn head(&self) -> String {
         let mut text = format!("{}\n", self.status);
-        let fields = self.headers.iter();
-        let mut fields: Vec<(&str, &str)> = fields
-            .map(|(name, value)| (name.as_str(), value.to_str().expect("what we send is text")))
-            .collect();
+        let mut fields = Vec::new();
+        for (name, value) in &self.headers {
+            let value = value.to_str().expect("what we send is text");
+            fields.push((name.as_str(), value));
+        }
         fields.sort_unstable();
         for (name, value) in fields {
             writeln!(text, "{name}: {value}").expect("a String takes any text");
@@ -83,14 +86,10 @@ impl Answer {
         match &self.body {
             None => text.push_str("(cut off)"),
             Some(body) if body.is_empty() => {}
-            Some(body) => {
-                let length = body.len();
-                let body = std::str::from_utf8(body);
-                text.push_str(&body.map_or_else(
-                    |_| format!("\n({length} bytes)"),
-                    |body| format!("\n{body}"),
-                ));
-            }
+            Some(body) => match std::str::from_utf8(body) {
+                Ok(body) => text += &format!("\n{body}"),
+                Err(_) => text += &format!("\n({} bytes)", body.len()),
+            },
         }
         text.trim_end().to_owned()
     }

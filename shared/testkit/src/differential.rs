@@ -90,11 +90,15 @@ impl Differential {
     /// the deviations.
     pub fn check_recorded(&self, recorded: &str) {
         let mut wrong = Vec::new();
-        let (mut read, mut seeds) = (0, 0);
+        let mut read = 0;
+        let mut seeds = 0;
         for (seed, line) in (0..).zip(recorded.lines()) {
             let mut parts = line.splitn(2, '\t');
-            let (go, deviation) = (parts.next().unwrap_or_default(), parts.next());
-            read += u64::from(deviation.is_none() && go != REFUSED);
+            let go = parts.next().unwrap_or_default();
+            let deviation = parts.next();
+            if deviation.is_none() && go != REFUSED {
+                read += 1;
+            }
             seeds = seed + 1;
             match self.compare(seed, go) {
                 Ok(found) if found == deviation => {}
@@ -126,7 +130,9 @@ impl Differential {
         };
         let first = number("FIRST_SEED", 0);
         let last = first + number("CASES", BATCH);
-        let (mut wrong, mut recorded, mut counts) = (Vec::new(), String::new(), BTreeMap::new());
+        let mut wrong = Vec::new();
+        let mut recorded = String::new();
+        let mut counts = BTreeMap::new();
         for start in (first..last).step_by(BATCH as usize) {
             let seeds = start..last.min(start + BATCH);
             for (seed, go) in seeds.clone().zip(self.ask_go(seeds)) {

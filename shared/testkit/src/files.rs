@@ -81,21 +81,20 @@ struct FileState {
 impl FileServer {
     /// Starts a server without TLS.
     pub async fn start() -> Self {
-        Self::run(false).await
+        Self::run(None).await
     }
 
     /// Starts a server with a certificate for 127.0.0.1 from a CA that is made for it.
     pub async fn tls() -> Self {
-        Self::run(true).await
+        let names = ["127.0.0.1".to_owned()];
+        Self::run(Some((&names[..], CertificateFault::None))).await
     }
 
-    async fn run(with_tls: bool) -> Self {
+    async fn run(tls: Option<(&[String], CertificateFault)>) -> Self {
         let shared = SharedFiles::default();
         let router = Router::new()
             .fallback(answer)
             .with_state(Arc::clone(&shared));
-        let names = ["127.0.0.1".to_owned()];
-        let tls = with_tls.then_some((&names[..], CertificateFault::None));
         let serving = Serving::start(Ipv4Addr::LOCALHOST.into(), router, tls).await;
         Self { serving, shared }
     }
@@ -234,10 +233,10 @@ impl FileState {
         if let Some((_, media_type)) = GIT_TYPES.iter().find(|(end, _)| path.ends_with(end)) {
             response = response.header(CONTENT_TYPE, *media_type);
         }
-        let whole = || Body::from(content.clone());
-        finish(
-            response,
-            cut_at.map_or_else(whole, |at| cut(content, at, BEFORE_CUT)),
-        )
+        let body = match cut_at {
+            Some(at) => cut(content, at, BEFORE_CUT),
+            None => Body::from(content.clone()),
+        };
+        finish(response, body)
     }
 }

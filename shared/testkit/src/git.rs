@@ -21,10 +21,12 @@ pub struct GitRepo {
 
 /// Returns the content of a tree: `(mode, name, object)`.
 pub fn tree(entries: &[(&str, &str, &str)]) -> Vec<u8> {
-    let entry = |(mode, name, object): &(&str, &str, &str)| {
-        [format!("{mode} {name}\0").as_bytes(), &hex_bytes(object)].concat()
-    };
-    entries.iter().flat_map(entry).collect()
+    let mut content = Vec::new();
+    for (mode, name, object) in entries {
+        content.extend_from_slice(format!("{mode} {name}\0").as_bytes());
+        content.extend(hex_bytes(object));
+    }
+    content
 }
 
 impl Default for GitRepo {
@@ -78,16 +80,14 @@ impl GitRepo {
 
     /// Stores the trees of these files. Returns the name of the topmost.
     pub fn folder(&self, files: &[(&str, &str)]) -> String {
-        let entry = |(path, content): &(&str, &str)| {
-            format!("100644 {}\t{path}\n", self.object("blob", content))
-        };
-        let index: String = files.iter().map(entry).collect();
+        let mut index = String::new();
+        for (path, content) in files {
+            let blob = self.object("blob", content);
+            index += &format!("100644 {blob}\t{path}\n");
+        }
         git(self.path(), &["read-tree", "--empty"], &[]);
-        git(
-            self.path(),
-            &["update-index", "--add", "--index-info"],
-            index.as_bytes(),
-        );
+        let update = ["update-index", "--add", "--index-info"];
+        git(self.path(), &update, index.as_bytes());
         name(&git(self.path(), &["write-tree"], &[]))
     }
 
@@ -149,9 +149,10 @@ fn name(output: &[u8]) -> String {
 }
 
 fn hex_bytes(hex: &str) -> Vec<u8> {
-    let digits = hex.as_bytes().chunks(2);
-    let byte = |pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-    digits
-        .map(|pair| byte(pair).expect("a name is hex"))
-        .collect()
+    let mut bytes = Vec::new();
+    for digits in hex.as_bytes().chunks(2) {
+        let digits = std::str::from_utf8(digits).expect("a name is hex");
+        bytes.push(u8::from_str_radix(digits, 16).expect("a name is hex"));
+    }
+    bytes
 }

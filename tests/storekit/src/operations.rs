@@ -16,28 +16,30 @@ const CHUNK: usize = 16 << 10;
 #[async_trait]
 impl ReadStore for MemoryStore {
     async fn get(&self, key: &Key, get: Get) -> Result<Fetched, StoreError> {
-        let work = || self.read(key, &get);
-        self.call(Operation::Get, Action::Get, Some(key), work)
-            .await
+        self.call(Operation::Get, Action::Get, Some(key), || {
+            self.read(key, &get)
+        })
+        .await
     }
 
     async fn head(&self, key: &Key) -> Result<Option<ObjectInfo>, StoreError> {
-        let work = || Ok(self.entry(key).ok().map(|entry| entry.info));
-        self.call(Operation::Get, Action::Head, Some(key), work)
-            .await
+        self.call(Operation::Get, Action::Head, Some(key), || {
+            Ok(self.info(key))
+        })
+        .await
     }
 }
 
 #[async_trait]
 impl Store for MemoryStore {
     async fn stat(&self, key: &Key) -> Result<Stat, StoreError> {
-        let work = || {
-            let object = self.entry(key).ok().map(|entry| entry.info);
-            let date = (self.clock)();
-            Ok(Stat { date, object })
-        };
-        self.call(Operation::Get, Action::Stat, Some(key), work)
-            .await
+        self.call(Operation::Get, Action::Stat, Some(key), || {
+            Ok(Stat {
+                object: self.info(key),
+                date: (self.clock)(),
+            })
+        })
+        .await
     }
 
     async fn put(
@@ -53,35 +55,38 @@ impl Store for MemoryStore {
     async fn stage(&self) -> Result<Box<dyn Staged>, StoreError> {
         self.call(Operation::Put, Action::Stage, None, || Ok(()))
             .await?;
-        let (store, bytes) = (self.clone(), BytesMut::new());
-        Ok(Box::new(StagedBytes { store, bytes }))
+        Ok(Box::new(StagedBytes {
+            store: self.clone(),
+            bytes: BytesMut::new(),
+        }))
     }
 
     async fn flush(&self) -> Result<(), StoreError> {
-        let work = || {
+        self.call(Operation::Flush, Action::Flush, None, || {
             self.state().unflushed.clear();
             Ok(())
-        };
-        self.call(Operation::Flush, Action::Flush, None, work).await
+        })
+        .await
     }
 
     async fn delete(&self, key: &Key) -> Result<(), StoreError> {
-        let work = || {
+        self.call(Operation::Delete, Action::Delete, Some(key), || {
             let mut state = self.state();
             state.objects.remove(key);
             state.unflushed.remove(key);
             Ok(())
-        };
-        self.call(Operation::Delete, Action::Delete, Some(key), work)
-            .await
+        })
+        .await
     }
 
     fn list(&self, prefix: &str) -> BoxStream<'static, Result<Listed, StoreError>> {
-        let (store, prefix) = (self.clone(), prefix.to_owned());
+        let store = self.clone();
+        let prefix = prefix.to_owned();
         let listing = async move {
             let action = Action::List(prefix.clone());
-            let work = || Ok(store.listed(&prefix));
-            store.call(Operation::List, action, None, work).await
+            store
+                .call(Operation::List, action, None, || Ok(store.listed(&prefix)))
+                .await
         };
         stream::once(listing)
             .map_ok(|listed| stream::iter(listed.into_iter().map(Ok)))
@@ -114,12 +119,12 @@ impl MemoryStore {
         condition: Condition,
         action: Action,
     ) -> Result<Version, StoreError> {
-        let work = || {
+        self.call(Operation::Put, action, Some(key), || {
             let modified = (self.clock)();
             let written = self.state().put(key, bytes, &condition, modified);
             written.ok_or_else(|| StoreError::conflict(key))
-        };
-        self.call(Operation::Put, action, Some(key), work).await
+        })
+        .await
     }
 
     fn record(&self, action: Action, key: Option<&Key>) -> Call {
@@ -157,45 +162,53 @@ impl MemoryStore {
         found.ok_or_else(|| StoreError::not_found(key))
     }
 
+    fn info(&self, key: &Key) -> Option<ObjectInfo> {
+        self.state()
+            .objects
+            .get(key)
+            .map(|entry| entry.info.clone())
+    }
+
     fn read(&self, key: &Key, get: &Get) -> Result<Fetched, StoreError> {
         let Entry { bytes, info } = self.entry(key)?;
         if get.unless.as_ref() == Some(&info.version) {
             return Ok(Fetched::NotModified);
         }
         let range = get.resolve(info.size, key)?;
-        let [start, end] = [range.start, range.end]
-            .map(|at| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len()));
-        let body = self.body(key.clone(), bytes.slice(start..end));
+        let start = usize::try_from(range.start).unwrap_or(usize::MAX);
+        let end = usize::try_from(range.end).unwrap_or(usize::MAX);
+        let bytes = bytes.slice(start.min(bytes.len())..end.min(bytes.len()));
+        let body = self.body(key.clone(), bytes);
         Ok(Fetched::Object(Object { info, body }))
     }
 
     fn body(&self, key: Key, bytes: Bytes) -> Body {
         let reading = (self.clone(), key, bytes);
-        let next = |(store, key, mut rest): (Self, Key, Bytes)| async move {
+        stream::try_unfold(reading, |(store, key, mut rest)| async move {
             if rest.is_empty() {
                 return Ok(None);
             }
-            let chunk = rest.split_to(rest.len().min(CHUNK));
-            let work = || Ok(chunk);
+            let next = rest.split_to(rest.len().min(CHUNK));
             let chunk = store
-                .call(Operation::Get, Action::Read, Some(&key), work)
+                .call(Operation::Get, Action::Read, Some(&key), || Ok(next))
                 .await?;
             Ok(Some((chunk, (store, key, rest))))
-        };
-        stream::try_unfold(reading, next).boxed()
+        })
+        .boxed()
     }
 
     fn listed(&self, prefix: &str) -> Vec<Listed> {
-        let state = self.state();
-        let objects = state.objects.iter();
-        objects
-            .filter(|(key, _)| key.to_string().starts_with(prefix))
-            .map(|(key, entry)| Listed {
-                key: key.clone(),
-                size: entry.info.size,
-                modified: entry.info.modified,
-            })
-            .collect()
+        let mut listed = Vec::new();
+        for (key, entry) in &self.state().objects {
+            if key.to_string().starts_with(prefix) {
+                listed.push(Listed {
+                    key: key.clone(),
+                    size: entry.info.size,
+                    modified: entry.info.modified,
+                });
+            }
+        }
+        listed
     }
 }
 
@@ -209,11 +222,12 @@ struct StagedBytes {
 impl Staged for StagedBytes {
     async fn write(&mut self, bytes: Bytes) -> Result<(), StoreError> {
         let store = self.store.clone();
-        let work = || {
-            self.bytes.extend_from_slice(&bytes);
-            Ok(())
-        };
-        store.call(Operation::Put, Action::Write, None, work).await
+        store
+            .call(Operation::Put, Action::Write, None, || {
+                self.bytes.extend_from_slice(&bytes);
+                Ok(())
+            })
+            .await
     }
 
     async fn commit(

@@ -81,19 +81,13 @@ impl MemoryStore {
 
     /// Returns the keys of all writes and deletes in the log, sorted, each once.
     pub fn written(&self) -> Vec<Key> {
-        let wrote = |call: &&Call| {
-            matches!(
-                call.action,
-                Action::Put(_) | Action::Commit(_) | Action::Delete
-            )
-        };
-        let state = self.state();
-        let keys = state
-            .log
-            .iter()
-            .filter(wrote)
-            .filter_map(|call| call.key.clone());
-        keys.collect::<BTreeSet<_>>().into_iter().collect()
+        let mut keys = BTreeSet::new();
+        for call in &self.state().log {
+            if let Action::Put(_) | Action::Commit(_) | Action::Delete = call.action {
+                keys.extend(call.key.clone());
+            }
+        }
+        keys.into_iter().collect()
     }
 
     /// Returns all objects with their bytes.

@@ -15,12 +15,11 @@ use model::{
 /// assert_eq!((snapshot.packages[0].name.as_str(), snapshot.metas), ("db", 1));
 /// ```
 pub fn snapshot(packages: &[(&str, &str)]) -> Snapshot {
-    let add = |builder: SnapshotBuilder, (name, lines): &(&str, &str)| builder.package(name, lines);
-    packages
-        .iter()
-        .fold(SnapshotBuilder::new(), add)
-        .build()
-        .snapshot
+    let mut builder = SnapshotBuilder::new();
+    for (name, lines) in packages {
+        builder = builder.package(name, lines);
+    }
+    builder.build().snapshot
 }
 
 /// Builder of a Snapshot and of the objects that it names.
@@ -101,39 +100,39 @@ impl SnapshotBuilder {
                 lines: Content::of(lines),
                 metas: metas.len() as u64,
             });
-            let lines = Sha256::of(lines);
             index.shards.push(IndexedShard {
-                lines,
+                lines: Sha256::of(lines),
                 metas: metas.into(),
             });
         }
         // The global group has an empty name, so the map has it first, as `all.json` does.
-        let all = self
-            .packages
-            .values()
-            .map(Vec::as_slice)
-            .collect::<Vec<_>>()
-            .concat();
-        let global = shards.first().is_some_and(|shard| shard.name.is_empty());
+        let all: Vec<u8> = self.packages.values().flatten().copied().collect();
+        let mut global = None;
+        if shards.first().is_some_and(|shard| shard.name.is_empty()) {
+            global = Some(shards.remove(0));
+        }
+        let mut identity = None;
+        if self.identity {
+            identity = Some(put(Kind::All(Encoding::Identity), all.clone()));
+        }
+        let mut facts = BTreeMap::new();
+        for (kind, stored) in &self.facts {
+            facts.insert(kind.clone(), put(Kind::Facts, stored.clone()));
+        }
+        let metas = global.iter().chain(&shards).map(|shard| shard.metas).sum();
         let snapshot = Snapshot {
             render_version: RENDER_VERSION,
             content_hash: Sha256::of(&all),
             size: all.len() as u64,
-            metas: shards.iter().map(|shard| shard.metas).sum(),
+            metas,
             all: AllFormats {
                 zstd: put(Kind::All(Encoding::Zstd), compress(&all)),
                 gzip: put(Kind::All(Encoding::Gzip), crate::gzip(&all)),
-                identity: self
-                    .identity
-                    .then(|| put(Kind::All(Encoding::Identity), all.clone())),
+                identity,
             },
             index: put(Kind::Index, stored(&index)),
-            facts: self
-                .facts
-                .iter()
-                .map(|(kind, facts)| (kind.clone(), put(Kind::Facts, facts.clone())))
-                .collect(),
-            global: global.then(|| shards.remove(0)),
+            facts,
+            global,
             packages: shards,
             image: self.image.clone(),
         };

@@ -43,18 +43,18 @@ pub fn digest(bytes: &[u8]) -> String {
 /// Builds an index of images, each for a platform such as `linux/amd64`.
 pub fn index(images: &[(&str, &Image)]) -> Image {
     let media_type = "application/vnd.oci.image.index.v1+json";
-    let entry = |(platform, image): &(&str, &Image)| {
+    let mut entries = Vec::new();
+    for (platform, image) in images {
         let (os, architecture) = platform
             .split_once('/')
             .expect("a platform is os/architecture");
-        json!({
+        entries.push(json!({
             "mediaType": image.media_type,
             "digest": image.digest,
             "size": image.manifest().len(),
             "platform": {"os": os, "architecture": architecture},
-        })
-    };
-    let entries: Vec<_> = images.iter().map(entry).collect();
+        }));
+    }
     let body = json!({"schemaVersion": 2, "mediaType": media_type, "manifests": entries});
     let mut index = Image::of_manifest(media_type, body.to_string().into());
     for (_, image) in images {

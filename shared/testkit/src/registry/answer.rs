@@ -20,7 +20,8 @@ use crate::serving::{BEFORE_CUT, cut, empty, finish, status};
 pub(crate) async fn answer(State(shared): State<Shared>, incoming: Incoming) -> Response<Body> {
     let (parts, body) = incoming.into_parts();
     let body = to_bytes(body, 64 << 20).await.unwrap_or_default();
-    let (request, method) = (note(&parts, &body), parts.method);
+    let request = note(&parts, &body);
+    let method = parts.method;
     let kind = request.kind;
     let (fault, delay) = {
         let mut state = shared.lock();
@@ -50,17 +51,16 @@ pub(crate) async fn answer(State(shared): State<Shared>, incoming: Incoming) -> 
 
 async fn coded(response: Response<Body>, coding: &'static str) -> Response<Body> {
     let (mut parts, body) = response.into_parts();
-    let body = to_bytes(body, usize::MAX).await.expect("the body is whole");
-    let body = if coding == "gzip" {
-        gzip(&body)
+    let plain = to_bytes(body, usize::MAX).await.expect("the body is whole");
+    let coded = if coding == "gzip" {
+        gzip(&plain)
     } else {
         vec![0]
     };
     parts.headers.remove(CONTENT_LENGTH);
-    parts
-        .headers
-        .insert(CONTENT_ENCODING, HeaderValue::from_static(coding));
-    Response::from_parts(parts, body.into())
+    let coding = HeaderValue::from_static(coding);
+    parts.headers.insert(CONTENT_ENCODING, coding);
+    Response::from_parts(parts, coded.into())
 }
 
 fn note(parts: &Parts, body: &Bytes) -> Request {

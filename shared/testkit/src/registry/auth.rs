@@ -34,12 +34,15 @@ pub(crate) fn basic(user: &str, password: &str) -> String {
 
 impl Auth {
     pub(crate) fn new(scheme: Scheme, login: Option<(&str, &str)>) -> Self {
-        Self {
+        let mut auth = Self {
             scheme,
-            login: login.map(|(user, password)| basic(user, password)),
-            password: login.map_or_else(String::new, |(_, password)| password.to_owned()),
             ..Self::default()
+        };
+        if let Some((user, password)) = login {
+            auth.login = Some(basic(user, password));
+            auth.password = password.to_owned();
         }
+        auth
     }
 
     pub(crate) fn lifetime(&self) -> Duration {

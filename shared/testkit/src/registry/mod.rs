@@ -230,11 +230,10 @@ impl Registry {
 
     /// Returns the largest number of requests of a kind that were answered at the same time.
     pub fn most_at_once(&self, kind: Kind) -> usize {
-        self.shared
-            .lock()
-            .running
-            .get(&kind)
-            .map_or(0, |(_, most)| *most)
+        match self.shared.lock().running.get(&kind) {
+            Some((_, most)) => *most,
+            None => 0,
+        }
     }
 
     /// Clears the log of requests, not the faults.

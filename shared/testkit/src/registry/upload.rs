@@ -30,10 +30,11 @@ pub(super) fn answer(
         };
     }
     let (repository, version) = path.split_once("/manifests/")?;
-    (*method == Method::PUT).then(|| {
-        let media_type = request.content_type.as_deref().unwrap_or_default();
-        manifest(state, repository, version, media_type, body)
-    })
+    if *method != Method::PUT {
+        return None;
+    }
+    let media_type = request.content_type.as_deref().unwrap_or_default();
+    Some(manifest(state, repository, version, media_type, body))
 }
 
 fn blob(state: &mut Inner, request: &Request, body: &Bytes) -> Response<Body> {
@@ -55,19 +56,19 @@ fn manifest(
 ) -> Response<Body> {
     let document: Value = serde_json::from_slice(body).unwrap_or_default();
     let named_in = |field: &str| document[field].as_array().cloned().unwrap_or_default();
-    let blobs = named_in("layers")
-        .into_iter()
-        .chain([document["config"].clone()]);
-    let digest_of = |named: &Value| named["digest"].as_str().unwrap_or_default().to_owned();
-    let has_blobs = blobs
-        .filter(|blob| !blob.is_null())
-        .all(|blob| state.blobs.contains_key(&digest_of(&blob)));
-    let has_manifests = named_in("manifests").iter().all(|manifest| {
-        state
-            .manifests
-            .contains_key(&named(repository, &digest_of(manifest)))
-    });
-    if !has_blobs || !has_manifests || document["mediaType"] != media_type {
+    let mut blobs = named_in("layers");
+    if !document["config"].is_null() {
+        blobs.push(document["config"].clone());
+    }
+    let mut has_all = document["mediaType"] == media_type;
+    for blob in blobs {
+        has_all &= state.blobs.contains_key(digest_of(&blob));
+    }
+    for manifest in named_in("manifests") {
+        let name = named(repository, digest_of(&manifest));
+        has_all &= state.manifests.contains_key(&name);
+    }
+    if !has_all {
         return finish(status(400), "MANIFEST_BLOB_UNKNOWN");
     }
     for version in [version, &digest(body)] {
@@ -75,4 +76,8 @@ fn manifest(
         state.manifests.insert(named(repository, version), manifest);
     }
     empty(201)
+}
+
+fn digest_of(descriptor: &Value) -> &str {
+    descriptor["digest"].as_str().unwrap_or_default()
 }

@@ -79,7 +79,8 @@ impl Drop for Wire {
 
 async fn listen(listener: TcpListener, says: Arc<[Say]>, heard: Arc<Heard>) {
     while let Ok((stream, _)) = listener.accept().await {
-        let (says, heard) = (Arc::clone(&says), Arc::clone(&heard));
+        let says = Arc::clone(&says);
+        let heard = Arc::clone(&heard);
         // A client that closes the connection needs no more answer.
         tokio::spawn(async move { talk(stream, &says, &heard).await.unwrap_or_default() });
     }

@@ -71,7 +71,8 @@ fn serve(
         check(state, request)?;
     }
     let (bucket, name) = request.object();
-    let (page, ignores_fields) = (state.page.unwrap_or(1000), state.ignores_fields);
+    let page = state.page.unwrap_or(1000);
+    let ignores_fields = state.ignores_fields;
     let bucket = state.bucket(bucket)?;
     match request.call {
         S3Call::Get | S3Call::Head => {
@@ -85,8 +86,9 @@ fn serve(
         }
         S3Call::Put => {
             let tag = bucket.put(name, request, bytes)?;
-            let stored = bucket.objects.get_mut(name).filter(|_| ignores_fields);
-            stored.into_iter().for_each(|object| object.headers.clear());
+            if ignores_fields && let Some(stored) = bucket.objects.get_mut(name) {
+                stored.headers.clear();
+            }
             Ok(reply::written(&tag))
         }
         S3Call::Other => Err((501, "NotImplemented")),

@@ -116,8 +116,13 @@ fn checked(request: &S3Request, bytes: &[u8]) -> Result<Option<String>, Refusal>
 }
 
 fn kept(request: &S3Request) -> BTreeMap<String, String> {
-    let field = |name: &str| Some((name.to_owned(), request.header(name)?.to_owned()));
-    KEPT.into_iter().filter_map(field).collect()
+    let mut kept = BTreeMap::new();
+    for name in KEPT {
+        if let Some(value) = request.header(name) {
+            kept.insert(name.to_owned(), value.to_owned());
+        }
+    }
+    kept
 }
 
 /// Returns an entity tag. On Amazon S3 it is mostly an MD5, but clients must not rely on that.

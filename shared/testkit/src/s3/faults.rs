@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use axum::http::{HeaderMap, HeaderValue, Method};
+use axum::http::{HeaderMap, Method};
 
 /// S3 operation that a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,8 +59,11 @@ impl S3Request {
         query: Vec<(String, String)>,
         headers: &HeaderMap,
     ) -> Self {
-        let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
-        let fields = headers.iter();
+        let mut fields = BTreeMap::new();
+        for (name, value) in headers {
+            let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
+            fields.insert(name.to_string(), value);
+        }
         let has = |name| query.iter().any(|(found, _)| found == name);
         let call = match method.as_str() {
             _ if has("uploads") || has("uploadId") => S3Call::Other,
@@ -75,9 +78,7 @@ impl S3Request {
             call,
             path,
             query,
-            headers: fields
-                .map(|(name, value)| (name.to_string(), text(value)))
-                .collect(),
+            headers: fields,
         }
     }
 

@@ -68,29 +68,25 @@ fn described(response: Builder, object: &StoredObject) -> Builder {
 /// Returns the requested range, or `None` for the whole object. Fails if the object does not have
 /// it. Numbers are signed ones, as in servers.
 fn requested(request: &S3Request, size: usize) -> Result<Option<Range<usize>>, ()> {
-    let Some(range) = request
-        .header("range")
-        .and_then(|range| range.strip_prefix("bytes="))
-    else {
+    let field = request.header("range");
+    let Some(range) = field.and_then(|range| range.strip_prefix("bytes=")) else {
         return Ok(None);
     };
-    let number = |text: &str| {
-        text.parse::<i64>()
-            .map(|number| number as usize)
-            .map_err(|_| ())
-    };
-    let (start, last) = range.split_once('-').ok_or(())?;
-    let start = number(start)?;
-    let end = if last.is_empty() {
-        size
-    } else {
-        size.min(number(last)? + 1)
-    };
-    if start < end {
-        Ok(Some(start..end))
-    } else {
-        Err(())
+    let (first, last) = range.split_once('-').ok_or(())?;
+    let start = number(first)?;
+    let mut end = size;
+    if !last.is_empty() {
+        end = end.min(number(last)? + 1);
     }
+    if start >= end {
+        return Err(());
+    }
+    Ok(Some(start..end))
+}
+
+fn number(text: &str) -> Result<usize, ()> {
+    let number: i64 = text.parse().map_err(|_| ())?;
+    Ok(number as usize)
 }
 
 pub(super) fn list(bucket: &Bucket, request: &S3Request, page: usize) -> Response<Body> {

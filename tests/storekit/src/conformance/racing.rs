@@ -49,13 +49,12 @@ async fn racing_creates_have_one_winner(store: Arc<dyn Store>, way: Way, size: u
     for key in both(&bytes) {
         let is_mutable = key == current();
         let winners = race(|number| {
-            let (store, key) = (Arc::clone(&store), key.clone());
-            let own = if is_mutable {
-                number.to_string()
-            } else {
-                String::new()
-            };
-            let bytes = [&bytes[..], own.as_bytes()].concat();
+            let store = Arc::clone(&store);
+            let key = key.clone();
+            let mut bytes = bytes.to_vec();
+            if is_mutable {
+                bytes.extend_from_slice(number.to_string().as_bytes());
+            }
             async move { won(write(&*store, way, &key, bytes, Condition::CreateOnly).await) }
         });
         let winners = winners.await;

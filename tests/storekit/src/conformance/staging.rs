@@ -23,7 +23,8 @@ async fn commit(staged: Box<dyn Staged>, key: &Key, condition: Condition) -> Ver
 async fn staged_pieces_are_joined_in_order(store: &dyn Store) {
     let whole = pattern(700_000);
     for key in both(&whole) {
-        let (small, large) = (whole.slice(..10_000), whole.slice(10_000..));
+        let small = whole.slice(..10_000);
+        let large = whole.slice(10_000..);
         let pieces = small
             .chunks(7)
             .chain([&[][..]])
@@ -40,7 +41,8 @@ async fn staged_pieces_are_joined_in_order(store: &dyn Store) {
 }
 
 async fn staged_object_is_hidden_before_commit(store: &dyn Store) {
-    let (bytes, key) = (pattern(600_000), object(&pattern(600_000)));
+    let bytes = pattern(600_000);
+    let key = object(&bytes);
     drop(stage(store, [bytes.clone()]).await);
     let staged = stage(store, [bytes]).await;
     let listed: Vec<_> = store
