@@ -3,6 +3,8 @@
 use anyhow::Context;
 use async_trait::async_trait;
 use aws_config::SdkConfig;
+use aws_sdk_s3::error::SdkError;
+use aws_sdk_s3::operation::get_object::{GetObjectError, GetObjectOutput};
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 use notify::Receiver;
 use serde_json::json;
@@ -80,40 +82,24 @@ impl Services for Aws {
         key: &str,
         known: Option<&str>,
     ) -> anyhow::Result<Option<ConfigDocument>> {
-        let known = known.map(str::to_owned);
         let request = self
             .s3
             .get_object()
             .bucket(bucket)
             .key(key)
-            .set_if_none_match(known);
+            .set_if_none_match(known.map(str::to_owned));
         let object = match request.send().await {
             Ok(object) => object,
             // The SDK treats a 304 as an error.
-            Err(error)
-                if error
-                    .raw_response()
-                    .is_some_and(|raw| raw.status().as_u16() == 304) =>
-            {
-                return Ok(None);
-            }
+            Err(error) if status(&error) == Some(304) => return Ok(None),
             Err(error) => {
                 return Err(error).with_context(|| format!("cannot read s3://{bucket}/{key}"));
             }
         };
-        let place = || format!("s3://{bucket}/{key} is not a configuration");
-        // Checked before the body is read: a wrong key may name an object of gigabytes.
-        if object
-            .content_length()
-            .is_none_or(|length| length > CATALOGS_MAX)
-        {
-            return Err(anyhow::anyhow!("it has more than {CATALOGS_MAX} bytes"))
-                .with_context(place);
-        }
-        let tag = object.e_tag().map(str::to_owned);
-        let bytes = object.body.collect().await.with_context(place)?;
-        let text = String::from_utf8(bytes.to_vec()).with_context(place)?;
-        Ok(Some(ConfigDocument { text, tag }))
+        let document = read_document(object).await;
+        let document =
+            document.with_context(|| format!("s3://{bucket}/{key} is not a configuration"))?;
+        Ok(Some(document))
     }
 
     async fn secret(&self, id: &str) -> anyhow::Result<String> {
@@ -126,48 +112,82 @@ impl Services for Aws {
     }
 
     async fn send(&self, queue: &str, messages: &[CatalogMessage]) -> anyhow::Result<Vec<usize>> {
-        let is_fifo = queue.ends_with(".fifo");
-        let entries = messages
-            .iter()
-            .enumerate()
-            .map(|(at, message)| entry(at, message, is_fifo));
-        let entries: anyhow::Result<_> = entries.collect();
-        let request = aws_sdk_sqs::Client::new(&self.sdk)
+        let mut request = aws_sdk_sqs::Client::new(&self.sdk)
             .send_message_batch()
             .queue_url(queue);
-        let sent = request.set_entries(Some(entries?)).send().await;
+        let kind = if queue.ends_with(".fifo") {
+            QueueKind::Fifo
+        } else {
+            QueueKind::Standard
+        };
+        for (at, message) in messages.iter().enumerate() {
+            request = request.entries(entry(at, message, kind)?);
+        }
+        let sent = request.send().await;
         let sent = sent.with_context(|| format!("cannot send to {queue}"))?;
-        let refused = sent.failed().iter().filter_map(|failed| {
-            let at: usize = failed.id().parse().ok()?;
+        let mut refused = Vec::new();
+        for failed in sent.failed() {
+            let Ok(at) = failed.id().parse::<usize>() else {
+                continue;
+            };
             let catalog = messages.get(at).map(|message| message.catalog.as_str());
-            let (code, message) = (failed.code(), failed.message());
-            tracing::warn!(catalog, code, message, "the queue refused a message");
-            Some(at)
-        });
-        Ok(refused.collect())
+            tracing::warn!(
+                catalog,
+                code = failed.code(),
+                message = failed.message(),
+                "the queue refused a message"
+            );
+            refused.push(at);
+        }
+        Ok(refused)
     }
 
     fn bus(&self, bus: &str) -> Box<dyn Receiver> {
-        let client = aws_sdk_eventbridge::Client::new(&self.sdk);
-        let bus = bus.to_owned();
-        Box::new(Bus { client, bus })
+        Box::new(Bus {
+            client: aws_sdk_eventbridge::Client::new(&self.sdk),
+            bus: bus.to_owned(),
+        })
     }
+}
+
+/// Returns the HTTP status of the response that was an error; `None` if there was no response.
+fn status(error: &SdkError<GetObjectError>) -> Option<u16> {
+    Some(error.raw_response()?.status().as_u16())
+}
+
+async fn read_document(object: GetObjectOutput) -> anyhow::Result<ConfigDocument> {
+    // Checked before the body is read: a wrong key may name an object of gigabytes.
+    match object.content_length() {
+        Some(length) if length <= CATALOGS_MAX => {}
+        _ => anyhow::bail!("it has more than {CATALOGS_MAX} bytes"),
+    }
+    let tag = object.e_tag().map(str::to_owned);
+    let bytes = object.body.collect().await?;
+    let text = String::from_utf8(bytes.to_vec())?;
+    Ok(ConfigDocument { text, tag })
+}
+
+/// Kind of an SQS queue, by which it orders messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum QueueKind {
+    Standard,
+    Fifo,
 }
 
 /// Returns the entry of a batch. Its id is the index of the message.
 fn entry(
     at: usize,
     message: &CatalogMessage,
-    is_fifo: bool,
+    kind: QueueKind,
 ) -> anyhow::Result<SendMessageBatchRequestEntry> {
-    let body = json!(message).to_string();
     let mut entry = SendMessageBatchRequestEntry::builder()
         .id(at.to_string())
-        .message_body(body);
+        .message_body(json!(message).to_string());
     // A standard queue refuses a deduplication id.
-    if is_fifo {
-        let group = entry.message_group_id(message.group());
-        entry = group.message_deduplication_id(message.deduplication());
+    if kind == QueueKind::Fifo {
+        entry = entry
+            .message_group_id(message.group())
+            .message_deduplication_id(message.deduplication());
     }
     Ok(entry.build()?)
 }

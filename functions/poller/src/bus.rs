@@ -63,21 +63,21 @@ fn fit(event: &Event, max: usize) -> String {
         let mut cut = json!(event);
         cut["data"]["packagesCut"] = json!(true);
         let text = cut.to_string();
-        let lists = event.data.packages.as_mut();
-        let lists = lists.map(|packages| {
-            [
-                &mut packages.added,
-                &mut packages.removed,
-                &mut packages.changed,
-            ]
-        });
+        let Some(packages) = &mut event.data.packages else {
+            return text;
+        };
         // The longest list is halved, so that a short list of removed packages survives a long one
         // of changed packages.
-        let longest = lists.into_iter().flatten().max_by_key(|list| list.len());
-        match longest {
-            Some(list) if text.len() > max && !list.is_empty() => list.truncate(list.len() / 2),
-            _ => return text,
+        let mut longest = &mut packages.added;
+        for list in [&mut packages.removed, &mut packages.changed] {
+            if list.len() >= longest.len() {
+                longest = list;
+            }
         }
+        if text.len() <= max || longest.is_empty() {
+            return text;
+        }
+        longest.truncate(longest.len() / 2);
     }
 }
 
@@ -87,31 +87,31 @@ fn check_entries(output: &PutEventsOutput) -> Result<(), SendError> {
     if output.failed_entry_count() == 0 {
         return Ok(());
     }
-    let entry = output
-        .entries()
-        .iter()
-        .find(|entry| entry.error_code().is_some());
-    let code = entry
-        .and_then(|entry| entry.error_code())
-        .unwrap_or("unknown");
-    let message = entry
-        .and_then(|entry| entry.error_message())
-        .unwrap_or_default();
+    let mut code = "unknown";
+    let mut message = "";
+    for entry in output.entries() {
+        if let Some(error_code) = entry.error_code() {
+            code = error_code;
+            message = entry.error_message().unwrap_or_default();
+        }
+    }
     let refused = format!("EventBridge refused the event: {code}: {message}");
     Err(send_error(refused, TEMPORARY_CODES.contains(&code)))
 }
 
 fn request_error(error: SdkError<PutEventsError>) -> SendError {
-    // No response at all is a failure of the network, which is temporary. Missing permissions and
-    // wrong names are not: an operator has to correct them.
-    let is_temporary = error.raw_response().is_none_or(|response| {
-        let status = response.status();
-        status.is_server_error() || status.as_u16() == 429
-    });
-    let is_temporary = is_temporary
-        || error
-            .code()
-            .is_some_and(|code| TEMPORARY_CODES.contains(&code));
+    let is_temporary = match error.raw_response() {
+        // A failure of the network.
+        None => true,
+        // Missing permissions and wrong names stay until an operator corrects them.
+        Some(response) => {
+            let status = response.status();
+            let is_named = error
+                .code()
+                .is_some_and(|code| TEMPORARY_CODES.contains(&code));
+            is_named || status.is_server_error() || status.as_u16() == 429
+        }
+    };
     send_error(error, is_temporary)
 }
 

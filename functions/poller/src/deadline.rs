@@ -51,7 +51,10 @@ impl Deadline {
         // quarters of the time are left, since more memory or a smaller catalog may have made it
         // faster.
         let wanted = expected.min(self.total * 3 / 4);
-        (!left.is_zero() && wanted <= left).then_some(left)
+        if left.is_zero() || left < wanted {
+            return None;
+        }
+        Some(left)
     }
 }
 

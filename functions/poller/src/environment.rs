@@ -172,28 +172,31 @@ fn list(text: &str) -> Vec<String> {
 }
 
 fn url(text: &str) -> Result<String, String> {
-    let is_url = text.starts_with("https://") || text.starts_with("http://");
-    let problem = || format!("{text:?} is not the URL of a queue");
-    is_url.then(|| text.to_owned()).ok_or_else(problem)
+    if text.starts_with("https://") || text.starts_with("http://") {
+        Ok(text.to_owned())
+    } else {
+        Err(format!("{text:?} is not the URL of a queue"))
+    }
 }
 
 fn level(text: &str) -> Result<MetricsLevel, String> {
-    let problem = |_| format!("{text:?} is not alarms, catalog or off");
-    text.parse().map_err(problem)
+    text.parse()
+        .map_err(|_| format!("{text:?} is not alarms, catalog or off"))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     const CATALOGS: &str = "catalogs: [{name: a, source: quay.io/a/b:latest}]";
 
     fn read(variables: &[(&str, &str)]) -> Result<Environment, String> {
-        let get = |name: &str| {
-            let found = variables.iter().find(|(known, _)| *known == name);
-            found.map(|(_, value)| (*value).to_owned())
-        };
-        Environment::read(get).map_err(|problems| problems.to_string())
+        let variables: BTreeMap<&str, &str> = variables.iter().copied().collect();
+        let environment =
+            Environment::read(|name| variables.get(name).map(|value| (*value).to_owned()));
+        environment.map_err(|problems| problems.to_string())
     }
 
     #[test]

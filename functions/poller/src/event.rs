@@ -136,18 +136,19 @@ fn is_scheduled(event: &Value) -> bool {
 fn read_queue(event: Value) -> Result<PollerEvent, UnknownEvent> {
     let event: SqsEvent = serde_json::from_value(event).map_err(unknown)?;
     // S3 and SNS send `Records` too.
-    let is_sqs = |record: &SqsMessage| record.event_source.as_deref() == Some("aws:sqs");
-    if !event.records.iter().all(is_sqs) {
-        return Err(unknown("its records are not those of an SQS queue"));
+    for message in &event.records {
+        if message.event_source.as_deref() != Some("aws:sqs") {
+            return Err(unknown("its records are not those of an SQS queue"));
+        }
     }
-    let records: Option<_> = event
-        .records
-        .into_iter()
-        .map(QueueRecord::from_message)
-        .collect();
-    records
-        .map(PollerEvent::Queue)
-        .ok_or_else(|| unknown("a record has no messageId"))
+    let mut records = Vec::new();
+    for message in event.records {
+        let Some(record) = QueueRecord::from_message(message) else {
+            return Err(unknown("a record has no messageId"));
+        };
+        records.push(record);
+    }
+    Ok(PollerEvent::Queue(records))
 }
 
 impl QueueRecord {
@@ -194,7 +195,10 @@ pub struct PollerAnswer {
 impl PollerAnswer {
     /// Returns true if at least one catalog was polled, every poll failed and nothing was queued.
     pub fn is_hopeless(&self) -> bool {
-        let failed = |report: &Report| !report.outcome.is_success();
-        !self.reports.is_empty() && self.reports.iter().all(failed) && self.queued.is_empty()
+        if self.reports.is_empty() || !self.queued.is_empty() {
+            return false;
+        }
+        let mut reports = self.reports.iter();
+        !reports.any(|report| report.outcome.is_success())
     }
 }

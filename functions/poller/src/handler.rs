@@ -6,7 +6,7 @@ use anyhow::Context;
 use config::ConfigProblems;
 use futures_util::FutureExt;
 use lambda_runtime::{Diagnostic, LambdaEvent, Runtime, service_fn};
-use model::text::chain;
+use model::text::{Chain, chain};
 use serde_json::Value;
 use store::s3::{S3Settings, S3Store};
 use tokio::sync::OnceCell;
@@ -50,22 +50,25 @@ pub async fn serve(
 impl Function {
     async fn answer(&self, event: LambdaEvent<Value>) -> Result<Value, Diagnostic> {
         let deadline = Deadline::at(event.context.deadline());
-        self.handle(event.payload, deadline).await.map_err(|error| {
-            let error_message = chain(error.as_ref());
-            tracing::error!(error = error_message, "the event failed");
-            Diagnostic {
-                error_type: "Poller.Failed".to_owned(),
-                error_message,
-            }
+        let error = match self.handle(event.payload, deadline).await {
+            Ok(answer) => return Ok(answer),
+            Err(error) => error,
+        };
+        tracing::error!(error = %Chain(error.as_ref()), "the event failed");
+        Err(Diagnostic {
+            error_type: "Poller.Failed".to_owned(),
+            error_message: chain(error.as_ref()),
         })
     }
 
     async fn handle(&self, event: Value, deadline: Deadline) -> anyhow::Result<Value> {
-        let environment = self.environment.as_ref();
-        let environment = environment.map_err(|problems| anyhow::anyhow!("{problems}"))?;
+        let environment = match &self.environment {
+            Ok(environment) => environment,
+            Err(problems) => anyhow::bail!("{problems}"),
+        };
         // A connection that fails is tried again by the next event, since the cell stays empty.
-        let poller = self.poller.get_or_try_init(|| connect(environment.clone()));
-        poller.await?.handle(event, deadline).await
+        let connecting = self.poller.get_or_try_init(|| connect(environment.clone()));
+        connecting.await?.handle(event, deadline).await
     }
 }
 
@@ -81,8 +84,10 @@ async fn connect(environment: Arc<Environment>) -> anyhow::Result<Poller> {
     let store = S3Store::new(&sdk, environment.store.clone(), &settings);
     if settings.path_style {
         // AWS is known to support conditional writes; other servers may ignore the condition.
-        let checked = store.check_writes().await;
-        checked.context("the store does not support several writers")?;
+        store
+            .check_writes()
+            .await
+            .context("the store does not support several writers")?;
     }
     let services = Aws::new(sdk, settings.path_style);
     Ok(Poller::new(

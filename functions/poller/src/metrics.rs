@@ -48,18 +48,14 @@ const FUNCTION: &str = "FunctionName";
 /// Writes one line for each catalog of an event, with the report of its poll, if one ended.
 pub(crate) fn write(environment: &Environment, candidates: &[Candidate], reports: &[Report]) {
     let now = SystemTime::now();
-    let lines = candidates.iter().filter_map(|candidate| {
-        let report = reports
-            .iter()
-            .find(|report| report.catalog == *candidate.name());
-        line(
-            environment,
-            candidate.name(),
-            &values(report, candidate.success_age(now)),
-            now,
-        )
-    });
-    print(lines);
+    let mut lines = Vec::new();
+    for candidate in candidates {
+        let name = candidate.name();
+        let report = reports.iter().find(|report| report.catalog == *name);
+        let values = values(report, candidate.success_age(now));
+        lines.extend(line(environment, name, &values, now));
+    }
+    print(&lines);
 }
 
 /// Writes the result of one run of garbage collection. Has no dimension for the catalog, because
@@ -67,27 +63,25 @@ pub(crate) fn write(environment: &Environment, candidates: &[Candidate], reports
 pub(crate) fn write_collection(environment: &Environment, collected: &anyhow::Result<GcReport>) {
     let unreadable = match collected {
         Ok(report) => report.unreadable.len(),
-        Err(error) => error
-            .downcast_ref()
-            .map_or(0, |error: &GcError| error.unreadable().len()),
+        Err(error) => match error.downcast_ref::<GcError>() {
+            Some(error) => error.unreadable().len(),
+            None => 0,
+        },
     };
-    print(
-        collection(
-            environment,
-            collected.as_ref().ok(),
-            unreadable as u64,
-            SystemTime::now(),
-        )
-        .into_iter(),
-    );
+    let report = collected.as_ref().ok();
+    let line = collection(environment, report, unreadable as u64, SystemTime::now());
+    print(line.as_slice());
 }
 
-fn print(mut lines: impl Iterator<Item = Value>) {
+fn print(lines: &[Value]) {
     // Not through the logs: those add fields and levels, and CloudWatch reads only whole lines in
     // its own format.
     let mut output = io::stdout().lock();
-    if let Err(error) = lines.try_for_each(|line| writeln!(output, "{line}")) {
-        tracing::warn!(%error, "cannot write the metrics");
+    for line in lines {
+        if let Err(error) = writeln!(output, "{line}") {
+            tracing::warn!(%error, "cannot write the metrics");
+            return;
+        }
     }
 }
 
@@ -118,17 +112,29 @@ fn collection(
 ) -> Option<Value> {
     // Written as 0 too, because an alarm ends only when it gets a value.
     let mut values = vec![
-        ("FailedCollections", "Count", u64::from(collected.is_none())),
-        ("UnreadableStates", "Count", unreadable),
+        flag("FailedCollections", collected.is_none()),
+        count("UnreadableStates", unreadable),
     ];
     if let Some(report) = collected {
-        values.push(("GcState", "None", state_number(report.state)));
+        values.push(Metric {
+            name: "GcState",
+            unit: "None",
+            value: state_number(report.state),
+        });
         // An alarm on the age notices that no run takes the next step.
-        values.push(("GcStateAge", "Seconds", report.age_seconds));
-        values.push(("CondemnedObjects", "Count", report.condemned.objects));
-        values.push(("DeletedObjects", "Count", report.deleted.objects));
-        values.push(("DeletedBytes", "Bytes", report.deleted.bytes));
-        values.push(("LeftObjects", "Count", report.left.objects));
+        values.push(Metric {
+            name: "GcStateAge",
+            unit: "Seconds",
+            value: report.age_seconds,
+        });
+        values.push(count("CondemnedObjects", report.condemned.objects));
+        values.push(count("DeletedObjects", report.deleted.objects));
+        values.push(Metric {
+            name: "DeletedBytes",
+            unit: "Bytes",
+            value: report.deleted.bytes,
+        });
+        values.push(count("LeftObjects", report.left.objects));
     }
     embedded(environment, &json!([[FUNCTION]]), &values, now)
 }
@@ -142,8 +148,38 @@ fn state_number(state: &str) -> u64 {
     }
 }
 
-/// Name, unit of CloudWatch and value of one metric.
-type Metric = (&'static str, &'static str, u64);
+/// One metric and its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Metric {
+    name: &'static str,
+    /// Unit in the words of CloudWatch.
+    unit: &'static str,
+    value: u64,
+}
+
+fn count(name: &'static str, value: u64) -> Metric {
+    Metric {
+        name,
+        unit: "Count",
+        value,
+    }
+}
+
+/// Returns a metric that is 1 if `holds`, else 0.
+fn flag(name: &'static str, holds: bool) -> Metric {
+    count(name, u64::from(holds))
+}
+
+impl MetricsLevel {
+    /// Returns true if the metric of this name is written, and not only a field of the line.
+    fn has(self, name: &str) -> bool {
+        match self {
+            Self::Alarms => ALARMS.contains(&name),
+            Self::Catalog => true,
+            Self::Off => false,
+        }
+    }
+}
 
 /// Returns a line with all values; `None` if none of them is a metric of this level.
 fn embedded(
@@ -152,15 +188,12 @@ fn embedded(
     values: &[Metric],
     now: SystemTime,
 ) -> Option<Value> {
-    let is_written = |name| match environment.metrics {
-        MetricsLevel::Alarms => ALARMS.contains(name),
-        MetricsLevel::Catalog => true,
-        MetricsLevel::Off => false,
-    };
-    let written = values.iter().filter(|(name, _, _)| is_written(name));
-    let metrics: Vec<_> = written
-        .map(|(name, unit, _)| json!({"Name": name, "Unit": unit}))
-        .collect();
+    let mut metrics = Vec::new();
+    for Metric { name, unit, .. } in values {
+        if environment.metrics.has(name) {
+            metrics.push(json!({"Name": name, "Unit": unit}));
+        }
+    }
     if metrics.is_empty() {
         return None;
     }
@@ -171,8 +204,8 @@ fn embedded(
     let directive = json!({"Namespace": NAMESPACE, "Dimensions": dimensions, "Metrics": metrics});
     let mut line = json!({"_aws": {"Timestamp": timestamp, "CloudWatchMetrics": [directive]}});
     line[FUNCTION] = json!(environment.function);
-    for (name, _, value) in values {
-        line[name] = json!(value);
+    for metric in values {
+        line[metric.name] = json!(metric.value);
     }
     Some(line)
 }
@@ -185,18 +218,18 @@ fn values(report: Option<&Report>, mut age: Option<Duration>) -> Vec<Metric> {
         if is_success {
             age = Some(Duration::ZERO);
         }
-        values.push(("SuccessfulPolls", "Count", u64::from(is_success)));
-        values.push(("FailedPolls", "Count", u64::from(!is_success)));
-        values.push((
-            "FailedForGood",
-            "Count",
-            u64::from(report.failed_for_good()),
-        ));
         let is_published = report.outcome == Outcome::Published;
-        values.push(("Publications", "Count", u64::from(is_published)));
+        values.push(flag("SuccessfulPolls", is_success));
+        values.push(flag("FailedPolls", !is_success));
+        values.push(flag("FailedForGood", report.failed_for_good()));
+        values.push(flag("Publications", is_published));
     }
     if let Some(age) = age {
-        values.push(("LastSuccessAge", "Seconds", age.as_secs()));
+        values.push(Metric {
+            name: "LastSuccessAge",
+            unit: "Seconds",
+            value: age.as_secs(),
+        });
     }
     values
 }
@@ -213,7 +246,7 @@ mod tests {
 
     /// Returns the environment of the function `mirror-Poller-1`.
     fn environment(level: &str) -> Environment {
-        let get = |name: &str| {
+        let environment = Environment::read(|name| {
             let value = match name {
                 "STORE" => "s3://bucket",
                 "CATALOGS" => "catalogs: [{name: a, source: quay.io/a/b:latest}]",
@@ -222,8 +255,8 @@ mod tests {
                 _ => return None,
             };
             Some(value.to_owned())
-        };
-        Environment::read(get).unwrap()
+        });
+        environment.unwrap()
     }
 
     fn measured(level: &str, outcome: Option<Outcome>, age: Option<u64>) -> Option<Value> {
@@ -238,14 +271,13 @@ mod tests {
 
     /// Returns the description of these metrics, given by their names and units.
     fn described(dimensions: &Value, metrics: &str) -> Value {
-        let pairs = metrics
-            .split(", ")
-            .map(|metric| metric.split_once(' ').unwrap());
-        let metrics: Value = pairs
-            .map(|(name, unit)| json!({"Name": name, "Unit": unit}))
-            .collect();
+        let mut described = Vec::new();
+        for metric in metrics.split(", ") {
+            let (name, unit) = metric.split_once(' ').unwrap();
+            described.push(json!({"Name": name, "Unit": unit}));
+        }
         let directive =
-            json!({"Namespace": "CatalogMirror", "Dimensions": dimensions, "Metrics": metrics});
+            json!({"Namespace": "CatalogMirror", "Dimensions": dimensions, "Metrics": described});
         json!({"Timestamp": NOW, "CloudWatchMetrics": [directive]})
     }
 
@@ -270,10 +302,14 @@ mod tests {
     }
 
     #[test]
-    fn line_of_a_collection_has_no_dimension_for_the_catalog() {
-        let mut report = GcReport::default();
-        (report.state, report.age_seconds) = ("deleting", 60);
-        (report.deleted.objects, report.deleted.bytes) = (3, 1000);
+    fn line_of_a_collection_has_no_dimension() {
+        let mut report = GcReport {
+            state: "deleting",
+            age_seconds: 60,
+            ..GcReport::default()
+        };
+        report.deleted.objects = 3;
+        report.deleted.bytes = 1000;
         report.left.objects = 2;
         let line = |level, report| collection(&environment(level), report, 3, now());
         let names = "FailedCollections Count, UnreadableStates Count, GcState None, GcStateAge Seconds, \

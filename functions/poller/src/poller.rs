@@ -16,7 +16,7 @@ use tracing::Instrument;
 use upkeep::{GcOptions, GcReport, RollbackOptions};
 
 use crate::deadline::working_time;
-use crate::round::{Candidate, side_by_side, take_followers};
+use crate::round::{Candidate, PullMode, side_by_side, take_followers};
 use crate::secrets::PullSecrets;
 use crate::site::Site;
 use crate::{
@@ -83,11 +83,7 @@ impl Poller {
         };
         // Boxed, because the state of each branch is large.
         match event {
-            PollerEvent::Schedule => invocation
-                .schedule()
-                .boxed()
-                .await
-                .map(|answer| json!(answer)),
+            PollerEvent::Schedule => Ok(json!(invocation.schedule().boxed().await?)),
             PollerEvent::Queue(records) => Ok(json!(invocation.queue(&records).boxed().await)),
             PollerEvent::Manual(manual) => invocation.manual(manual).boxed().await,
         }
@@ -107,23 +103,23 @@ impl<'a> Invocation<'a> {
         let all = self.read(self.site.catalogs.clone()).await;
         let now = SystemTime::now();
         let (due, not_due) = all.iter().partition(|candidate| candidate.is_due(now));
-        let answer = self
-            .poll(due, not_due, self.poller.environment.queue.as_deref())
-            .await;
+        let queue = self.poller.environment.queue.as_deref();
+        let answer = self.poll(due, not_due, queue).await;
         metrics::write(&self.poller.environment, &all, &answer.reports);
-        let mut reports = answer.reports.iter();
-        let failed = reports.find_map(|report| Some((&report.catalog, report.error_text()?)));
-        match failed {
+        if answer.is_hopeless() {
             // An error, so that the function's own alarms notice it. One failing source among many
             // is not: its status and metrics have it, and the others are fine.
-            Some((catalog, error)) if answer.is_hopeless() => {
-                let polled = answer.reports.len();
-                anyhow::bail!(
-                    "none of {polled} catalogs could be polled, such as {catalog}: {error}"
-                )
+            for report in &answer.reports {
+                if let Some(error) = report.error_text() {
+                    anyhow::bail!(
+                        "none of {} catalogs could be polled, such as {}: {error}",
+                        answer.reports.len(),
+                        report.catalog
+                    );
+                }
             }
-            _ => Ok(answer),
         }
+        Ok(answer)
     }
 
     async fn manual(self, manual: ManualEvent) -> anyhow::Result<Value> {
@@ -138,9 +134,8 @@ impl<'a> Invocation<'a> {
     async fn poll_now(self, manual: ManualEvent) -> anyhow::Result<PollerAnswer> {
         let chosen = self.read(self.chosen(&manual.catalogs)?).await;
         let answer = if manual.force {
-            let pulled = self.pull(chosen.iter().collect(), true).await;
-            let left = names(&pulled.left);
-            self.answer(pulled.reports, left).await
+            let pulled = self.pull(chosen.iter().collect(), PullMode::Forced).await;
+            self.answer(pulled.reports, names(&pulled.left)).await
         } else {
             // Not through the queue: an operator waits for the result.
             self.poll(chosen.iter().collect(), Vec::new(), None).await
@@ -162,23 +157,25 @@ impl<'a> Invocation<'a> {
             .iter()
             .filter(|catalog| named.contains(&catalog.name));
         let candidates = self.read(known.cloned().collect()).await;
-        let result = self.pull(candidates.iter().collect(), false).await;
-        // What is refused or failed for good is not delivered again: the same image would end the
-        // same way, and `status.json` has the reason.
-        let is_retried =
-            |report: &&Report| report.outcome == Outcome::Failed && !report.failed_for_good();
-        let failed = result.reports.iter().filter(is_retried);
-        let left = result.left.iter().map(|candidate| candidate.name());
-        let unfinished: BTreeSet<&CatalogName> =
-            failed.map(|report| &report.catalog).chain(left).collect();
+        let result = self
+            .pull(candidates.iter().collect(), PullMode::IfChanged)
+            .await;
+        let mut unfinished: BTreeSet<&CatalogName> = BTreeSet::new();
+        unfinished.extend(result.left.iter().map(|candidate| candidate.name()));
+        for report in &result.reports {
+            // A catalog that is refused or failed for good is not delivered again: the same image
+            // would end the same way, and `status.json` has the reason.
+            if report.outcome == Outcome::Failed && !report.failed_for_good() {
+                unfinished.insert(&report.catalog);
+            }
+        }
         self.finish(&result.reports).await;
         metrics::write(&self.poller.environment, &candidates, &result.reports);
         let mut answer = SqsBatchResponse::default();
-        for record in records
-            .iter()
-            .filter(|record| self.is_unfinished(record, &unfinished))
-        {
-            answer.add_failure(record.id.clone());
+        for record in records {
+            if self.is_unfinished(record, &unfinished) {
+                answer.add_failure(record.id.clone());
+            }
         }
         answer
     }
@@ -186,13 +183,9 @@ impl<'a> Invocation<'a> {
     fn is_unfinished(self, record: &QueueRecord, unfinished: &BTreeSet<&CatalogName>) -> bool {
         match &record.catalog {
             Ok(catalog) => {
-                // Counts as done, since another delivery would not find it either.
-                if !self
-                    .site
-                    .catalogs
-                    .iter()
-                    .any(|known| known.name == *catalog)
-                {
+                let mut catalogs = self.site.catalogs.iter();
+                if !catalogs.any(|known| known.name == *catalog) {
+                    // Counts as done, since another delivery would not find it either.
                     tracing::warn!(%catalog, message = record.id, "dropped the message of a catalog that is not configured");
                 }
                 unfinished.contains(catalog)
@@ -227,43 +220,43 @@ impl<'a> Invocation<'a> {
                 .or_default()
                 .push(candidate);
         }
-        let (mut reports, mut left, mut messages) = (Vec::new(), Vec::new(), Vec::new());
+        let mut reports = Vec::new();
+        let mut left = Vec::new();
+        let mut messages = Vec::new();
         while let Some((_, candidates)) = levels.pop_first() {
             let checked = self.check_for_updates(candidates).await;
+            reports.extend(checked.reports);
             left.extend(names(&checked.left));
             if queue.is_some() {
-                let changed = checked.changed.into_iter();
-                messages.extend(changed.map(|(candidate, digest)| CatalogMessage {
-                    catalog: candidate.name().clone(),
-                    digest,
-                }));
-            } else {
-                let changed = checked
-                    .changed
-                    .iter()
-                    .map(|(candidate, _)| *candidate)
-                    .collect();
-                let pulled = self.pull(changed, false).await;
-                for candidate in take_followers(&mut not_due, &order, &pulled.reports) {
-                    levels
-                        .entry(order.level(candidate.name()))
-                        .or_default()
-                        .push(candidate);
+                for (candidate, digest) in checked.changed {
+                    messages.push(CatalogMessage {
+                        catalog: candidate.name().clone(),
+                        digest,
+                    });
                 }
-                reports.extend(pulled.reports);
-                left.extend(names(&pulled.left));
+                continue;
             }
-            reports.extend(checked.reports);
+            let changed = checked.changed.iter().map(|(candidate, _)| *candidate);
+            let pulled = self.pull(changed.collect(), PullMode::IfChanged).await;
+            for follower in take_followers(&mut not_due, &order, &pulled.reports) {
+                levels
+                    .entry(order.level(follower.name()))
+                    .or_default()
+                    .push(follower);
+            }
+            reports.extend(pulled.reports);
+            left.extend(names(&pulled.left));
         }
-        let refused = match queue {
-            Some(queue) => queue::send(&*self.poller.services, queue, &messages).await,
-            None => Vec::new(),
-        };
-        let queued = messages.into_iter().map(|message| message.catalog);
-        let queued = queued
-            .filter(|catalog| !refused.contains(catalog))
-            .collect();
-        left.extend(refused);
+        let mut queued = Vec::new();
+        if let Some(queue) = queue {
+            let refused = queue::send(&*self.poller.services, queue, &messages).await;
+            for CatalogMessage { catalog, .. } in messages {
+                if !refused.contains(&catalog) {
+                    queued.push(catalog);
+                }
+            }
+            left.extend(refused);
+        }
         PollerAnswer {
             queued,
             not_due: names(&not_due),
@@ -299,13 +292,8 @@ impl<'a> Invocation<'a> {
             let messages = queue::followers(&PollOrder::new(&self.site.catalogs), reports);
             queue::send(&*self.poller.services, queue, &messages).await;
         }
-        let is_refused = |report: &Report| {
-            report
-                .error
-                .as_ref()
-                .is_some_and(publish::PollError::is_refused_login)
-        };
-        if reports.iter().any(is_refused) {
+        let mut errors = reports.iter().filter_map(|report| report.error.as_ref());
+        if errors.any(publish::PollError::is_refused_login) {
             self.poller.secrets.expire();
         }
     }
@@ -364,10 +352,12 @@ impl<'a> Invocation<'a> {
         };
         // The limit of the deletes does not bound a single request: a store that hangs would use up
         // the invocation.
-        let ended = timeout(left, upkeep::gc(&*self.poller.store, &options)).await;
-        let collected = ended
-            .context("the store did not answer until the time was over")
-            .and_then(|collected| Ok(collected?));
+        let collected = match timeout(left, upkeep::gc(&*self.poller.store, &options)).await {
+            Ok(collected) => collected.map_err(anyhow::Error::from),
+            Err(elapsed) => {
+                Err(elapsed).context("the store did not answer until the time was over")
+            }
+        };
         // A dry run changes nothing, so its figures must not reach the alarms.
         if !dry_run {
             metrics::write_collection(&self.poller.environment, &collected);
@@ -377,17 +367,22 @@ impl<'a> Invocation<'a> {
 
     /// Returns the configured catalogs with these names, or all of them if there are no names.
     fn chosen(self, names: &[CatalogName]) -> anyhow::Result<Vec<Catalog>> {
-        let known: BTreeSet<&CatalogName> = self
-            .site
-            .catalogs
-            .iter()
-            .map(|catalog| &catalog.name)
-            .collect();
-        let unknown = names.iter().filter(|name| !known.contains(name));
-        let unknown: Vec<&str> = unknown.map(CatalogName::as_str).collect();
+        let catalogs = &self.site.catalogs;
+        if names.is_empty() {
+            return Ok(catalogs.clone());
+        }
+        let known: BTreeSet<&CatalogName> = catalogs.iter().map(|catalog| &catalog.name).collect();
+        let mut unknown = Vec::new();
+        for name in names {
+            if !known.contains(name) {
+                unknown.push(name.as_str());
+            }
+        }
         anyhow::ensure!(unknown.is_empty(), "not configured: {}", unknown.join(", "));
-        let wanted = |catalog: &&Catalog| names.is_empty() || names.contains(&catalog.name);
-        Ok(self.site.catalogs.iter().filter(wanted).cloned().collect())
+        let chosen = catalogs
+            .iter()
+            .filter(|catalog| names.contains(&catalog.name));
+        Ok(chosen.cloned().collect())
     }
 
     /// Reads the status of each catalog. The result is in no order.

@@ -1,8 +1,8 @@
 //! Sends changed catalogs to the queue, so that other invocations publish them.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
-use model::text::chain;
+use model::text::Chain;
 use model::{CatalogName, Outcome, Sha256};
 use publish::{PollOrder, Report};
 use serde::{Deserialize, Serialize};
@@ -79,15 +79,13 @@ async fn send_batch(
         }
         match services.send(queue, &batch).await {
             Ok(refused) => {
-                batch = refused
-                    .into_iter()
-                    .filter_map(|at| batch.get(at).cloned())
-                    .collect()
+                let refused = refused.into_iter().filter_map(|at| batch.get(at).cloned());
+                batch = refused.collect();
             }
             Err(error) => tracing::warn!(
                 attempt,
                 messages = batch.len(),
-                error = chain(error.as_ref()),
+                error = %Chain(error.as_ref()),
                 "cannot send messages to the queue"
             ),
         }
@@ -104,25 +102,24 @@ async fn send_batch(
 
 /// Returns a message for each composition of a published catalog that was not polled itself.
 pub(crate) fn followers(order: &PollOrder, reports: &[Report]) -> Vec<CatalogMessage> {
-    let is_polled = |name: &CatalogName| reports.iter().any(|report| report.catalog == *name);
+    let polled: BTreeSet<&CatalogName> = reports.iter().map(|report| &report.catalog).collect();
     let mut messages = Vec::new();
-    for report in reports
-        .iter()
-        .filter(|report| report.outcome == Outcome::Published)
-    {
-        let revision = report
-            .content_hash
-            .map(|hash| hash.to_string())
-            .unwrap_or_default();
-        let followers = order
-            .followers(&report.catalog)
-            .filter(|name| !is_polled(name));
-        messages.extend(followers.map(|name| CatalogMessage {
-            catalog: name.clone(),
-            // Another content of the input is another message, also within the five minutes of a
-            // FIFO queue.
-            digest: format!("{}@{revision}", report.catalog),
-        }));
+    for report in reports {
+        if report.outcome != Outcome::Published {
+            continue;
+        }
+        let hash = report.content_hash.map(|hash| hash.to_string());
+        // Another content of the input is another message, also within the five minutes of a FIFO
+        // queue.
+        let digest = format!("{}@{}", report.catalog, hash.unwrap_or_default());
+        for follower in order.followers(&report.catalog) {
+            if !polled.contains(follower) {
+                messages.push(CatalogMessage {
+                    catalog: follower.clone(),
+                    digest: digest.clone(),
+                });
+            }
+        }
     }
     messages
 }
@@ -140,9 +137,10 @@ mod tests {
 
     #[test]
     fn group_of_a_long_name_is_its_hash() {
-        let (short, long) = ("a".repeat(GROUP_MAX), "a".repeat(GROUP_MAX + 1));
-        assert_eq!(message(&short, "d").group(), short);
-        assert_eq!(message(&long, "d").group().len(), 64);
+        let longest = "a".repeat(GROUP_MAX);
+        assert_eq!(message(&longest, "d").group(), longest);
+        let too_long = "a".repeat(GROUP_MAX + 1);
+        assert_eq!(message(&too_long, "d").group().len(), 64);
     }
 
     #[test]

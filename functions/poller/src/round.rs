@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
 use futures_util::{StreamExt, future::join_all, stream};
-use model::text::chain;
+use model::text::Chain;
 use model::{CatalogName, Key, Outcome, Status};
 use publish::{
     Catalog, LastPoll, Mirror, PollOptions, PollOrder, PollTimes, Report, UpdateCheck, due,
@@ -18,6 +18,15 @@ use crate::poller::Invocation;
 /// Time that must be left to start a check for an update. A check is one small request to the
 /// registry and two to S3, and usually takes 0.1 s.
 const CHECK_MIN: Duration = Duration::from_secs(1);
+
+/// Sources that a round pulls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PullMode {
+    /// Those whose digest is not published yet.
+    IfChanged,
+    /// All, and a publication may lack packages of the one before it.
+    Forced,
+}
 
 /// Catalogs of a round, by result.
 #[derive(Debug, Default)]
@@ -56,19 +65,18 @@ impl<'a> Invocation<'a> {
         let Some(time) = self.deadline.time_for(CHECK_MIN) else {
             return (candidate, None);
         };
-        let (mirror, status) = (&self.site.mirror, candidate.status.clone());
-        let check = mirror.check_for_update(&candidate.catalog, status);
+        let mirror = &self.site.mirror;
+        let check = mirror.check_for_update(&candidate.catalog, candidate.status.clone());
         // A check that is cut off writes no status, so the catalog counts as not tried and goes
         // first the next time.
         (candidate, timeout(time, check).await.ok())
     }
 
-    /// Polls each catalog for which enough time is left. `force` pulls although the digest is
-    /// known.
+    /// Polls each catalog for which enough time is left.
     pub(crate) async fn pull(
         self,
         mut candidates: Vec<&'a Candidate>,
-        force: bool,
+        mode: PullMode,
     ) -> RoundResult<'a> {
         candidates.sort_by_key(|candidate| candidate.last_poll());
         // Before the first commit: from here on the receivers miss no publication, even if the
@@ -80,7 +88,7 @@ impl<'a> Invocation<'a> {
         self.site.notifier.register_receivers(&names).await;
         let polls = candidates
             .into_iter()
-            .map(|candidate| self.pull_one(candidate, force));
+            .map(|candidate| self.pull_one(candidate, mode));
         let mut result = RoundResult::default();
         for (candidate, report) in
             side_by_side(polls.collect(), self.poller.environment.side_by_side).await
@@ -96,13 +104,13 @@ impl<'a> Invocation<'a> {
     async fn pull_one(
         self,
         candidate: &'a Candidate,
-        force: bool,
+        mode: PullMode,
     ) -> (&'a Candidate, Option<Report>) {
         let Some(time) = self.deadline.time_for(candidate.pull_time()) else {
             return (candidate, None);
         };
         let options = PollOptions {
-            force,
+            force: mode == PullMode::Forced,
             // The check that queued this catalog may have seen missing objects, in another process.
             check_stored: true,
             // The mirror ends the poll itself, rather than a timeout here, so that the status
@@ -122,10 +130,8 @@ impl<'a> Invocation<'a> {
             .iter()
             .map(|report| self.site.notifier.after(report))
             .collect();
-        if timeout(self.deadline.left(), join_all(sends))
-            .await
-            .is_err()
-        {
+        let sent = timeout(self.deadline.left(), join_all(sends)).await;
+        if sent.is_err() {
             tracing::warn!("some notifications were not delivered in time");
         }
     }
@@ -156,17 +162,18 @@ impl Candidate {
     /// Reads the status of a catalog. A status that cannot be read is logged and treated as
     /// missing.
     pub(crate) async fn read(store: &dyn Store, mirror: &Mirror, catalog: Catalog) -> Self {
-        let status = store
-            .read_document(&Key::Status(catalog.name.clone()))
-            .await;
-        // Only the saving of work depends on the status. Without it the catalog is polled, and
-        // polled first.
-        let status = status.unwrap_or_else(|error| {
-            tracing::warn!(catalog = %catalog.name, error = chain(&error), "cannot read the status");
-            None
-        });
+        let key = Key::Status(catalog.name.clone());
+        let status = match store.read_document(&key).await {
+            Ok(found) => found.map(|(status, _)| status),
+            Err(error) => {
+                // Only the saving of work depends on the status. Without it the catalog is polled,
+                // and polled first.
+                tracing::warn!(catalog = %catalog.name, error = %Chain(&error), "cannot read the status");
+                None
+            }
+        };
         Self {
-            status: status.map(|(status, _)| status),
+            status,
             times: mirror.poll_times(&catalog.name),
             catalog,
         }
@@ -216,18 +223,17 @@ impl Candidate {
     /// Returns the time that must be left to start a pull: the duration of the last one, or
     /// [`FIRST_PULL`].
     pub(crate) fn pull_time(&self) -> Duration {
-        let last = self.status.as_ref().and_then(|status| status.pull_ms);
-        last.map_or(FIRST_PULL, Duration::from_millis)
+        match self.status.as_ref().and_then(|status| status.pull_ms) {
+            Some(milliseconds) => Duration::from_millis(milliseconds),
+            None => FIRST_PULL,
+        }
     }
 
     /// Returns the time since the last successful poll, changed or not; `None` if there was none.
     pub(crate) fn success_age(&self, now: SystemTime) -> Option<Duration> {
         let known = self.times.and_then(|times| times.last_success);
-        let last = self
-            .status
-            .as_ref()
-            .and_then(|status| status.last_success)
-            .max(known)?;
+        let stored = self.status.as_ref().and_then(|status| status.last_success);
+        let last = stored.max(known)?;
         Some(now.duration_since(last).unwrap_or_default())
     }
 }
@@ -238,14 +244,15 @@ pub(crate) fn take_followers<'a>(
     order: &PollOrder,
     reports: &[Report],
 ) -> Vec<&'a Candidate> {
-    let published = reports
-        .iter()
-        .filter(|report| report.outcome == Outcome::Published);
-    let followers: BTreeSet<&CatalogName> = published
-        .flat_map(|report| order.followers(&report.catalog))
-        .collect();
-    let follows = |candidate: &mut &Candidate| followers.contains(candidate.name());
-    not_due.extract_if(.., follows).collect()
+    let mut followers: BTreeSet<&CatalogName> = BTreeSet::new();
+    for report in reports {
+        if report.outcome == Outcome::Published {
+            followers.extend(order.followers(&report.catalog));
+        }
+    }
+    not_due
+        .extract_if(.., |candidate| followers.contains(candidate.name()))
+        .collect()
 }
 
 #[cfg(test)]
@@ -281,7 +288,8 @@ mod tests {
 
     #[test]
     fn is_due_after_nine_tenths_of_the_interval_or_later_after_failures() {
-        let (always, hourly) = (Some(Duration::ZERO), Some(MINUTE * 60));
+        let always = Some(Duration::ZERO);
+        let hourly = Some(MINUTE * 60);
         for (interval, failures, minutes, expected) in [
             (always, 0, 0, true),
             (hourly, 0, 53, false),

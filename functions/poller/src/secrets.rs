@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use futures_util::future::join_all;
-use model::text::chain;
+use model::text::{Chain, chain};
 use parking_lot::Mutex;
 use source::Logins;
 
@@ -63,7 +63,7 @@ impl PullSecrets {
             Err(error) if age == SecretAge::Never => return Err(error),
             // Earlier logins usually still work, and public registries need none.
             Err(error) => tracing::error!(
-                error = chain(error.as_ref()),
+                error = %Chain(error.as_ref()),
                 "cannot refresh the pull secrets, using the earlier ones"
             ),
         }
@@ -73,7 +73,8 @@ impl PullSecrets {
     async fn read(&self, ids: &[String], services: &dyn Services) -> anyhow::Result<()> {
         let reads: Vec<_> = ids.iter().map(|id| services.secret(id)).collect();
         let texts = join_all(reads).await;
-        let (mut documents, mut problems) = (Vec::new(), Vec::new());
+        let mut documents = Vec::new();
+        let mut problems = Vec::new();
         for (id, text) in ids.iter().zip(&texts) {
             match text {
                 Ok(text) => documents.push((id.as_str(), text.as_str())),
@@ -81,10 +82,10 @@ impl PullSecrets {
             }
         }
         // All at once, so that an operator needs one attempt to correct them.
-        let problems = problems.join("; ");
         anyhow::ensure!(
             problems.is_empty(),
-            "cannot read the pull secrets: {problems}"
+            "cannot read the pull secrets: {}",
+            problems.join("; ")
         );
         self.logins
             .set(documents)

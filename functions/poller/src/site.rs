@@ -39,22 +39,23 @@ pub(crate) struct Site {
 impl Site {
     fn new(poller: &Poller, config: Config, tag: Option<String>) -> anyhow::Result<Self> {
         let signer = config.keys.signer();
-        let bus = poller.environment.event_bus.as_deref();
-        let bus = bus.map(|bus| poller.services.bus(bus));
-        let receivers = config.receivers.into_iter().chain(bus).collect();
-        let settings = settings(&poller.environment, &config.limits, signer.clone());
-        let images = source::SourceSettings {
-            // Shared with the cache of secrets, so that rotated ones reach a cached site.
-            logins: poller.secrets.logins.clone(),
-            no_logins: (!poller.environment.publish_private).then_some(PUBLIC_MIRROR),
-            ..config.images
-        };
-        let images = Sources::new(images).context("cannot set up the registry client")?;
+        let settings = mirror_settings(&poller.environment, &config.limits, signer.clone());
+        let mut images = config.images;
+        // Shared with the cache of secrets, so that rotated ones reach a cached site.
+        images.logins = poller.secrets.logins.clone();
+        if !poller.environment.publish_private {
+            images.no_logins = Some(PUBLIC_MIRROR);
+        }
+        let sources = Sources::new(images).context("cannot set up the registry client")?;
+        let mut receivers = config.receivers;
+        if let Some(bus) = &poller.environment.event_bus {
+            receivers.push(poller.services.bus(bus));
+        }
         tracing::info!(catalogs = config.catalogs.len(), "loaded the configuration");
         Ok(Self {
             catalogs: config.catalogs,
             mirror: Mirror::new(
-                images,
+                sources,
                 poller.store.clone(),
                 settings,
                 PollMetrics::default(),
@@ -78,25 +79,30 @@ impl Poller {
         let mut last = self.site.lock().await;
         // The signing keys are old enough to be read again.
         last.take_if(|site| site.signer.is_some() && site.built.elapsed() >= secrets::LIFETIME);
-        let (place, document) = match (&self.environment.catalogs, &*last) {
-            (ConfigLocation::Text(_), Some(site)) => return Ok(site.clone()),
-            (ConfigLocation::Text(text), None) => {
-                let (text, tag) = (text.clone(), None);
-                ("CATALOGS".to_owned(), ConfigDocument { text, tag })
-            }
-            (ConfigLocation::Object { bucket, key }, known) => {
-                let tag = known.as_ref().and_then(|site| site.tag.as_deref());
-                match (self.services.catalogs(bucket, key, tag).await?, known) {
-                    (Some(document), _) => (format!("s3://{bucket}/{key}"), document),
-                    (None, Some(site)) => return Ok(site.clone()),
-                    (None, None) => {
-                        anyhow::bail!(
-                            "the store says that the configuration is unchanged before it was read"
-                        )
-                    }
+        let place;
+        let document;
+        match &self.environment.catalogs {
+            ConfigLocation::Text(text) => {
+                if let Some(site) = &*last {
+                    return Ok(site.clone());
                 }
+                place = "CATALOGS".to_owned();
+                document = ConfigDocument {
+                    text: text.clone(),
+                    tag: None,
+                };
             }
-        };
+            ConfigLocation::Object { bucket, key } => {
+                let known = last.as_ref().and_then(|site| site.tag.as_deref());
+                let Some(changed) = self.services.catalogs(bucket, key, known).await? else {
+                    return last.clone().context(
+                        "the store says that the configuration is unchanged before it was read",
+                    );
+                };
+                place = format!("s3://{bucket}/{key}");
+                document = changed;
+            }
+        }
         // A broken configuration fails the event also if an earlier one is cached. Otherwise a warm
         // function would hide the mistake until the next cold start.
         let mut config = self.environment.config(&place, &document.text)?;
@@ -108,7 +114,7 @@ impl Poller {
     }
 }
 
-fn settings(
+fn mirror_settings(
     environment: &Environment,
     limits: &SourceLimits,
     signer: Option<Signer>,
@@ -126,15 +132,18 @@ fn settings(
         .memory_mb
         .is_some_and(|memory| memory < SMALL_MEMORY_MB)
     {
-        (settings.render.workers, settings.render.memory_bytes) = (1, SMALL_SHARDS);
+        settings.render.workers = 1;
+        settings.render.memory_bytes = SMALL_SHARDS;
     }
     settings
 }
 
 /// Reads a private key from its secret, which is a PEM text.
 async fn signing_key(id: &str, services: &dyn Services) -> anyhow::Result<SigningKey> {
-    let text = services.secret(id).await;
-    let text = text.with_context(|| format!("cannot read the signing key {id}"))?;
+    let text = services
+        .secret(id)
+        .await
+        .with_context(|| format!("cannot read the signing key {id}"))?;
     SigningKey::from_pem(text.as_bytes())
         .with_context(|| format!("cannot use the signing key {id}"))
 }

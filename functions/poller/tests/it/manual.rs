@@ -84,12 +84,11 @@ fn unknown_events_are_refused_with_a_list_of_accepted_ones() {
         json!({"action": "poll", "unverified": true}),
         json!({"action": "gc", "dryRun": "yes"}),
     ] {
-        let error = PollerEvent::from_value(event.clone())
-            .unwrap_err()
-            .to_string();
+        let error = PollerEvent::from_value(event.clone()).unwrap_err();
+        let text = error.to_string();
         assert!(
-            error.contains("SQS") && error.contains("rollback"),
-            "{event}: {error}"
+            text.contains("SQS") && text.contains("rollback"),
+            "{event}: {text}"
         );
     }
 }

@@ -7,8 +7,10 @@ use serde_json::{Value, json};
 use crate::world::{World, recorded};
 
 fn failures(answer: &Value) -> Vec<&str> {
-    let failures = answer["batchItemFailures"].as_array().unwrap().iter();
-    failures
+    answer["batchItemFailures"]
+        .as_array()
+        .unwrap()
+        .iter()
         .map(|failure| failure["itemIdentifier"].as_str().unwrap())
         .collect()
 }
@@ -96,8 +98,10 @@ async fn round_without_a_queue_polls_compositions_after_their_inputs() {
     assert_eq!(answer["counts"], json!({"published": 2}), "{answer}");
     world.push("base", 2);
     // The composition is not due, but its input is forced to be.
-    let slower = |text: &str| text.replace("name: team", "name: team, interval: 1h");
-    world.reconfigure(|text| format!("interval: 1s\n{}", slower(text)));
+    world.reconfigure(|text| {
+        let slower = text.replace("name: team", "name: team, interval: 1h");
+        format!("interval: 1s\n{slower}")
+    });
     tokio::time::sleep(Duration::from_secs(1)).await;
     let answer = world.handle(recorded("schedule")).await.unwrap();
     assert_eq!(answer["counts"], json!({"published": 2}), "{answer}");

@@ -79,10 +79,12 @@ async fn one_failure_is_reported_and_only_failures_are_an_error() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn schedule_with_a_queue_checks_64_catalogs_at_once_and_sends_refused_messages_again() {
-    let names: Vec<String> = (0..82).map(|at| format!("c{at:02}")).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let numbered: Vec<String> = (0..82).map(|at| format!("c{at:02}")).collect();
+    let names: Vec<&str> = numbered.iter().map(String::as_str).collect();
     let world = World::start(&names, &[("QUEUE_URL", "https://sqs/queue.fifo")]).await;
-    names.iter().for_each(|name| world.push(name, 1));
+    for name in names {
+        world.push(name, 1);
+    }
     world.registry.delay(Kind::Head, Duration::from_millis(20));
     *world.outside.refuse.lock().unwrap() = Some(3);
     let answer = world.handle(json!({})).await.unwrap();

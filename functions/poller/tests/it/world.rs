@@ -1,5 +1,6 @@
 //! Test set-up: a poller with a registry in this process, a store in memory and fake services.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -50,7 +51,10 @@ impl Services for FakeServices {
     ) -> anyhow::Result<Option<ConfigDocument>> {
         let (text, version) = self.catalogs.lock().unwrap().clone();
         let tag = Some(version.to_string());
-        Ok((known != tag.as_deref()).then_some(ConfigDocument { text, tag }))
+        if known == tag.as_deref() {
+            return Ok(None);
+        }
+        Ok(Some(ConfigDocument { text, tag }))
     }
 
     async fn secret(&self, id: &str) -> anyhow::Result<String> {
@@ -84,19 +88,18 @@ impl World {
         let registry = builder.start().await;
         let behind = Arc::new(AtomicU64::new(0));
         let clock = behind.clone();
-        let now = move || SystemTime::now() - Duration::from_secs(clock.load(Ordering::Relaxed));
-        let store = MemoryStore::with_clock(now);
+        let store = MemoryStore::with_clock(move || {
+            SystemTime::now() - Duration::from_secs(clock.load(Ordering::Relaxed))
+        });
         let outside = Arc::new(FakeServices::default());
-        let get = |name: &str| match name {
-            "STORE" => Some("s3://bucket".to_owned()),
-            "CATALOGS" => Some("s3://bucket/catalogs.yaml".to_owned()),
-            "METRICS" => Some("off".to_owned()),
-            _ => {
-                let found = variables.iter().find(|(known, _)| *known == name);
-                found.map(|(_, value)| (*value).to_owned())
-            }
-        };
-        let environment = Arc::new(Environment::read(get).unwrap());
+        let mut all = BTreeMap::from([
+            ("STORE", "s3://bucket"),
+            ("CATALOGS", "s3://bucket/catalogs.yaml"),
+            ("METRICS", "off"),
+        ]);
+        all.extend(variables.iter().copied());
+        let environment = Environment::read(|name| all.get(name).map(|value| (*value).to_owned()));
+        let environment = Arc::new(environment.unwrap());
         let poller = Poller::new(
             environment.clone(),
             Arc::new(store.clone()),
@@ -131,11 +134,11 @@ impl World {
     /// Replaces the configuration by these catalogs.
     pub(crate) fn configure(&self, names: &[&str]) {
         let host = self.registry.host();
-        let entry = |name: &&str| format!("- {{name: {name}, source: '{host}/{name}:latest'}}\n");
-        let entries: String = names.iter().map(entry).collect();
-        self.reconfigure(|_| {
-            format!("registries: {{plainHttp: ['{host}']}}\ncatalogs:\n{entries}")
-        });
+        let mut text = format!("registries: {{plainHttp: ['{host}']}}\ncatalogs:\n");
+        for name in names {
+            text += &format!("- {{name: {name}, source: '{host}/{name}:latest'}}\n");
+        }
+        self.reconfigure(|_| text);
     }
 
     /// Replaces the configuration by one that is made of it.
@@ -153,9 +156,11 @@ impl World {
 
     /// Pushes a catalog of one package with this number of bundles.
     pub(crate) fn push(&self, name: &str, bundles: usize) {
-        let bundle = |bundle| format!("---\nschema: olm.bundle\nname: p.v{bundle}\npackage: p\n");
-        let bundles: String = (0..bundles).map(bundle).collect();
-        self.push_text(name, &format!("schema: olm.package\nname: p\n{bundles}"));
+        let mut text = "schema: olm.package\nname: p\n".to_owned();
+        for bundle in 0..bundles {
+            text += &format!("---\nschema: olm.bundle\nname: p.v{bundle}\npackage: p\n");
+        }
+        self.push_text(name, &text);
     }
 
     pub(crate) fn push_text(&self, name: &str, text: &str) {
@@ -204,9 +209,10 @@ pub(crate) fn first_error(answer: &Value) -> &str {
 
 /// Returns catalog and outcome of each report.
 pub(crate) fn outcomes(answer: &Value) -> Vec<(&str, &str)> {
-    let reports = answer["reports"].as_array().unwrap().iter();
-    let fields = reports.map(|report| (report["catalog"].as_str(), report["outcome"].as_str()));
-    fields
-        .map(|(catalog, outcome)| (catalog.unwrap(), outcome.unwrap()))
-        .collect()
+    let mut outcomes = Vec::new();
+    for report in answer["reports"].as_array().unwrap() {
+        let catalog = report["catalog"].as_str().unwrap();
+        outcomes.push((catalog, report["outcome"].as_str().unwrap()));
+    }
+    outcomes
 }
