@@ -10,7 +10,7 @@ use futures_util::{FutureExt, StreamExt, stream};
 use model::Key;
 use store::{Body, Fetched, Get, Object, ObjectInfo, Operation, ReadStore, StoreError, Version};
 use worker::send::{SendFuture, SendWrapper};
-use worker::{Bucket, Conditional, Delay, Range};
+use worker::{Bucket, ByteStream, Conditional, Delay, Range};
 
 /// Maximum size of a body that is read at once, in bytes: a stream costs a call of JavaScript for
 /// each chunk.
@@ -50,13 +50,15 @@ impl R2Store {
         let found = match in_time(request.execute(), key).await {
             // The bucket says nothing but that it refuses the range.
             Err(error) if get.range.is_some() => {
-                let info = self.head(key).await?;
-                get.resolve(info.ok_or_else(|| StoreError::not_found(key))?.size, key)?;
+                let Some(whole) = self.head(key).await? else {
+                    return Err(StoreError::not_found(key));
+                };
+                get.resolve(whole.size, key)?;
                 return Err(error);
             }
             found => found?.ok_or_else(|| StoreError::not_found(key))?,
         };
-        let info = info(&found);
+        let info = object_info(&found);
         let Some(body) = found.body() else {
             return Ok(Fetched::NotModified);
         };
@@ -71,7 +73,7 @@ impl R2Store {
     }
 }
 
-fn info(found: &worker::Object) -> ObjectInfo {
+fn object_info(found: &worker::Object) -> ObjectInfo {
     ObjectInfo {
         size: found.size(),
         version: Version(found.etag()),
@@ -79,19 +81,29 @@ fn info(found: &worker::Object) -> ObjectInfo {
     }
 }
 
-fn streamed(chunks: worker::ByteStream, key: &Key) -> Body {
-    let chunks = SendWrapper((chunks, key.clone()));
-    let next = |mut chunks: SendWrapper<(worker::ByteStream, Key)>| {
-        SendFuture::new(async move {
-            let (body, key) = &mut chunks.0;
-            let chunk = match in_time(body.next().map(Option::transpose), key).await {
-                Ok(chunk) => Ok(Bytes::from(chunk?)),
-                Err(error) => Err(error),
-            };
-            Some((chunk, chunks))
-        })
+/// Rest of an object's content.
+struct Rest {
+    chunks: ByteStream,
+    key: Key,
+}
+
+fn streamed(chunks: ByteStream, key: &Key) -> Body {
+    let rest = Rest {
+        chunks,
+        key: key.clone(),
     };
-    stream::unfold(chunks, next).boxed()
+    stream::unfold(SendWrapper(rest), |rest| SendFuture::new(next_chunk(rest))).boxed()
+}
+
+async fn next_chunk(
+    mut rest: SendWrapper<Rest>,
+) -> Option<(Result<Bytes, StoreError>, SendWrapper<Rest>)> {
+    let next = rest.0.chunks.next().map(Option::transpose);
+    let chunk = match in_time(next, &rest.0.key).await {
+        Ok(chunk) => Ok(Bytes::from(chunk?)),
+        Err(error) => Err(error),
+    };
+    Some((chunk, rest))
 }
 
 async fn in_time<T>(
@@ -115,7 +127,7 @@ impl ReadStore for R2Store {
     }
 
     async fn head(&self, key: &Key) -> Result<Option<ObjectInfo>, StoreError> {
-        let head = SendFuture::new(in_time(self.bucket.head(self.name(key)), key));
-        Ok(head.await?.map(|found| info(&found)))
+        let found = SendFuture::new(in_time(self.bucket.head(self.name(key)), key)).await?;
+        Ok(found.map(|found| object_info(&found)))
     }
 }

@@ -1,7 +1,7 @@
 //! The cache of the data centre, in front of the router.
 
 use axum::{Router, body::Body};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
+use http::{HeaderMap, Method, Request, StatusCode, header};
 use tower::ServiceExt;
 use worker::{Cache, Context, EncodeBody, worker_sys::web_sys};
 
@@ -26,8 +26,8 @@ pub(crate) async fn answer(
     let keeps = response.status() == StatusCode::OK && is_kept(response.headers());
     let response = answer::response(response).await?;
     if keeps {
-        let kept = response.clone()?.into();
-        let kept = renamed(kept, header::CONTENT_ENCODING.as_str(), CODING_OF_KEPT)?;
+        let copy = response.clone()?.into();
+        let kept = renamed(copy, header::CONTENT_ENCODING.as_str(), CODING_OF_KEPT)?;
         context.wait_until(async move {
             if let Err(error) = cache.put(key, kept).await {
                 tracing::warn!(?error, "cannot keep an answer in the edge cache");
@@ -56,18 +56,24 @@ fn renamed(response: worker::Response, from: &str, to: &str) -> worker::Result<w
 /// does not know `Vary` (Workers, "Cache"), so the codings that a client accepts are part of the
 /// URL.
 fn key(request: &Request<Body>) -> Option<String> {
-    let fields = request.headers();
-    // The router evaluates conditions and ranges, which ask for less than the whole answer.
-    let is_partial = |name: &HeaderName| *name == header::RANGE || name.as_str().starts_with("if-");
-    if request.method() != Method::GET || fields.keys().any(is_partial) {
+    if request.method() != Method::GET {
         return None;
     }
-    let codings = fields
-        .get(header::ACCEPT_ENCODING)
-        .map(HeaderValue::as_bytes);
-    let codings = String::from_utf8_lossy(codings.unwrap_or_default());
-    let is_kept = |char: &char| char.is_ascii_alphanumeric() || "*,;=.".contains(*char);
-    let codings: String = codings.chars().filter(is_kept).collect();
+    let fields = request.headers();
+    for name in fields.keys() {
+        // The router evaluates conditions and ranges, which ask for less than the whole answer.
+        if *name == header::RANGE || name.as_str().starts_with("if-") {
+            return None;
+        }
+    }
+    let mut codings = String::new();
+    if let Some(accepted) = fields.get(header::ACCEPT_ENCODING) {
+        for &byte in accepted.as_bytes() {
+            if byte.is_ascii_alphanumeric() || b"*,;=.".contains(&byte) {
+                codings.push(char::from(byte));
+            }
+        }
+    }
     let mark = if request.uri().query().is_some() {
         '&'
     } else {
@@ -79,11 +85,9 @@ fn key(request: &Request<Body>) -> Option<String> {
 /// True for an answer that caches may keep, and that is small enough to be kept in memory on its
 /// way there.
 fn is_kept(head: &HeaderMap) -> bool {
-    let text = |name| {
-        head.get(name)
-            .and_then(|value: &HeaderValue| value.to_str().ok())
-    };
-    let length = text(header::CONTENT_LENGTH).and_then(|length| length.parse().ok());
-    text(header::CACHE_CONTROL).is_some_and(|control| control.contains("max-age="))
-        && length.is_some_and(|length: u64| length <= WHOLE_MAX)
+    let control = head
+        .get(header::CACHE_CONTROL)
+        .and_then(|value| value.to_str().ok());
+    control.is_some_and(|control| control.contains("max-age="))
+        && answer::content_length(head).is_some_and(|length| length <= WHOLE_MAX)
 }

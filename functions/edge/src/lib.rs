@@ -69,11 +69,11 @@ fn router(env: &Env) -> worker::Result<Router> {
 /// as absent.
 fn build(env: &Env) -> worker::Result<Router> {
     let variables = Variables::new(|name: &str| env.var(name).ok().map(|value| value.to_string()));
-    let prefix = variables.text("PREFIX").unwrap_or_default();
-    let prefix = match prefix.trim_matches('/') {
-        "" => String::new(),
-        prefix => format!("{prefix}/"),
-    };
+    let path = variables.text("PREFIX").unwrap_or_default();
+    let mut prefix = path.trim_matches('/').to_owned();
+    if !prefix.is_empty() {
+        prefix.push('/');
+    }
     let public_url = variables.parsed("PUBLIC_URL", BaseUrl::from_str);
     let inline_max = variables.number("INLINE_MAX", 1..=u64::MAX);
     let settings = HttpSettings {
@@ -87,15 +87,12 @@ fn build(env: &Env) -> worker::Result<Router> {
         ..HttpSettings::default()
     };
     let freshness = variables.parsed("FRESHNESS", humantime::parse_duration);
+    let cache_mib = variables.number("CACHE_MIB", 1..=CACHE_MIB_MAX);
+    let keys = variables.parsed("VERIFY_KEYS", PublicKey::from_text);
     let reading = ReaderSettings {
-        cache_bytes: variables
-            .number("CACHE_MIB", 1..=CACHE_MIB_MAX)
-            .unwrap_or(CACHE_MIB)
-            << 20,
+        cache_bytes: cache_mib.unwrap_or(CACHE_MIB) << 20,
         freshness: freshness.unwrap_or_default(),
-        trust: variables
-            .parsed("VERIFY_KEYS", PublicKey::from_text)
-            .map(Trust::new),
+        trust: keys.map(Trust::new),
         clock: since_1970,
         ..ReaderSettings::default()
     };
