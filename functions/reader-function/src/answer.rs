@@ -37,9 +37,8 @@ impl FunctionAnswer {
         match Limited::new(body, limit).collect().await {
             Ok(body) => Self(Response::from_parts(head, body.to_bytes().into())),
             Err(error) => {
-                let error = error.as_ref();
                 tracing::debug!(
-                    error,
+                    error = error.as_ref(),
                     "answered 503 for a body that was cut off or too large"
                 );
                 Self(unavailable())
@@ -50,9 +49,12 @@ impl FunctionAnswer {
 
 impl IntoResponse for FunctionAnswer {
     fn into_response(self) -> Pin<Box<dyn Future<Output = Response<lambda_http::Body>> + Send>> {
-        let encoded = self.0.map(|body| match body.is_empty() {
-            true => lambda_http::Body::Empty,
-            false => lambda_http::Body::Binary(body),
+        let encoded = self.0.map(|body| {
+            if body.is_empty() {
+                lambda_http::Body::Empty
+            } else {
+                lambda_http::Body::Binary(body)
+            }
         });
         Box::pin(ready(encoded))
     }

@@ -32,9 +32,12 @@ pub fn function(
 async fn handle(router: Router, request: Request) -> Result<FunctionAnswer, Infallible> {
     let started = Instant::now();
     // As the client wrote it. The library resolves `..`, which the local server does not.
-    let query = request.uri().query().map(|query| format!("?{query}"));
-    let uri = format!("{}{}", request.raw_http_path(), query.unwrap_or_default()).parse();
-    let uri: Uri = uri.unwrap_or_else(|_| request.uri().clone());
+    let mut written = request.raw_http_path().to_owned();
+    if let Some(query) = request.uri().query() {
+        written.push('?');
+        written.push_str(query);
+    }
+    let uri: Uri = written.parse().unwrap_or_else(|_| request.uri().clone());
     // The router reads no content.
     let (mut parts, _) = request.into_parts();
     parts.uri = uri.clone();
@@ -68,19 +71,28 @@ fn tidy(event: &mut LambdaRequest) {
     let path = event.raw_path.take().unwrap_or_default();
     let stage = event.request_context.stage.take();
     event.raw_path = Some(escape(without_stage(&path, stage.as_deref()), b""));
-    event.raw_query_string = event
-        .raw_query_string
-        .take()
-        .map(|query| escape(&query, b"?"));
+    if let Some(query) = &mut event.raw_query_string {
+        *query = escape(query, b"?");
+    }
     // No route needs them, and the URL that the library builds from them may be invalid.
     event.headers.remove(HOST);
     event.request_context.domain_name = None;
 }
 
 fn without_stage<'a>(path: &'a str, stage: Option<&str>) -> &'a str {
-    let stage = stage.filter(|stage| *stage != "$default");
-    let rest = stage.and_then(|stage| path.strip_prefix('/')?.strip_prefix(stage));
-    rest.filter(|rest| rest.starts_with('/')).unwrap_or(path)
+    let Some(stage) = stage else {
+        return path;
+    };
+    if stage == "$default" {
+        return path;
+    }
+    let rest = path
+        .strip_prefix('/')
+        .and_then(|path| path.strip_prefix(stage));
+    match rest {
+        Some(rest) if rest.starts_with('/') => rest,
+        _ => path,
+    }
 }
 
 /// Percent-encodes all characters that a path may not contain (RFC 3986, section 3.3), except those

@@ -2,6 +2,7 @@
 
 use std::{env, process::ExitCode};
 
+use model::text::Chain;
 use reader_function::ReaderEnvironment;
 
 /// Number of threads for decompressing and hashing. A function answers one request at a time, so
@@ -16,10 +17,7 @@ fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tracing::error!(
-                error = model::text::chain(error.as_ref()),
-                "cannot start the reader"
-            );
+            tracing::error!(error = %Chain(error.as_ref()), "cannot start the reader");
             ExitCode::FAILURE
         }
     }
