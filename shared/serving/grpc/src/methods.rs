@@ -117,9 +117,9 @@ pub(crate) async fn list_custom_schemas(call: ApiCall, request: CustomSchemasReq
         return Ok(());
     }
     let chunks = state.state.package(&request.package_name).await?;
-    let mut chunks = pick(chunks, ranges.iter().cloned());
+    let mut picked = pick(chunks, ranges.iter().cloned());
     let mut lines = LineBuffer::default();
-    while let Some(chunk) = chunks.try_next().await? {
+    while let Some(chunk) = picked.try_next().await? {
         let mut messages = Vec::new();
         lines.push(&chunk, |line| messages.push(meta_struct(line)));
         for message in messages {
@@ -155,21 +155,21 @@ async fn complete(
 ) -> Answer {
     let record = place.package;
     let line = &place.bundle().line;
-    let line = line.end - line.start;
+    let length = line.end - line.start;
     // The manifests are sent twice, as `csvJson` and as `object`.
-    let memory = call.shared.memory.reserve(line.saturating_mul(2)).await?;
+    let memory = call.shared.memory.reserve(length.saturating_mul(2)).await?;
     let contents = call.shared.contents.get(&state.state, record).await?;
     let message = place.message(is_listed);
     let at = place.entry.bundle;
-    let bytes = if line < LARGE_LINE {
+    let bytes = if length < LARGE_LINE {
         contents.complete(record, at, &message)?
     } else {
         let record = Arc::clone(record);
-        let made = work::run(Budget::default(), move || {
+        work::run(Budget::default(), move || {
             contents.complete(&record, at, &message)
         })
-        .await;
-        made.map_err(|error| failed(&error))??
+        .await
+        .map_err(|error| failed(&error))??
     };
     call.send_bytes(bytes, Some(memory)).await
 }
@@ -183,8 +183,9 @@ pub(crate) async fn check_health(
     call: ApiCall,
     request: HealthCheckRequest,
 ) -> Result<(), AnswerError> {
-    let status = serving(&call, &request.service).await;
-    let status = status.ok_or_else(|| AnswerError::UnknownCatalog("unknown service".to_owned()))?;
+    let Some(status) = serving(&call, &request.service).await else {
+        return Err(AnswerError::UnknownCatalog("unknown service".to_owned()));
+    };
     call.send(&HealthCheckResponse {
         status: status.into(),
     })
