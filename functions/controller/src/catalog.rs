@@ -134,6 +134,11 @@ impl CatalogStatus {
         self.resolved().filter(|_| self.is_serving())
     }
 
+    /// Returns the digest of the image that clients expect.
+    pub(crate) fn served_digest(&self) -> Option<&str> {
+        Some(self.served()?.rsplit_once('@')?.1)
+    }
+
     /// Returns `REPOSITORY@DIGEST` of the content that was published last.
     pub(crate) fn resolved(&self) -> Option<&str> {
         self.resolved_source

@@ -10,6 +10,7 @@ mod health;
 mod lease;
 mod metrics;
 mod named;
+mod newest;
 mod poll;
 mod reconcile;
 mod registries_conf;

@@ -119,6 +119,7 @@ pub(crate) fn next_poll(
     let wait = due(interval, &ended, ended.ended).filter(|_| !is_last);
     LastWork {
         version: object.version(),
+        named: object.status.served_digest().map(str::to_owned),
         fact,
         failures,
         next: wait.map(|wait| Instant::now() + wait),

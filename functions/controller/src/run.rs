@@ -23,8 +23,9 @@ use crate::election::{Election, Role};
 use crate::flags::Flags;
 use crate::health::Health;
 use crate::metrics::ControllerMetrics;
+use crate::newest::Newest;
 use crate::reconcile::Context;
-use crate::served::{Served, refuse_behind};
+use crate::served::{Gate, Served, refuse_behind};
 use crate::worker::Worker;
 use crate::{access, authorities, webhook, wiring};
 
@@ -133,7 +134,12 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
         ..ReaderSettings::default()
     };
     let catalogs = PublishedCatalogs::new(store, settings);
-    let gate = middleware::from_fn_with_state(served.clone(), refuse_behind);
+    let gate = Gate {
+        served: served.clone(),
+        newest: Newest::new(Api::all(client.clone()), served.store.clone()),
+        catalogs: catalogs.clone(),
+    };
+    let gate = middleware::from_fn_with_state(Arc::new(gate), refuse_behind);
     let routes = api::router(catalogs, HttpSettings::default(), requests).layer(gate);
     let address = start(api, &flags.catalogs_server_addr, routes).await?;
     tracing::info!(%address, store = %place, base = flags.base(), "serving");

@@ -12,6 +12,8 @@ use crate::{catalog::ObjectVersion, conditions::Fact};
 pub(crate) struct LastWork {
     /// Object that was worked on.
     pub(crate) version: ObjectVersion,
+    /// Digest of the image that the status named when the poll ended.
+    pub(crate) named: Option<String>,
     /// Result, for the status.
     pub(crate) fact: Fact,
     /// Number of failures in a row.
@@ -56,6 +58,15 @@ impl LastPolls {
     pub(crate) fn has_published(&self, name: &str) -> bool {
         let last = self.get(name);
         last.is_some_and(|last| matches!(last.fact, Fact::Stored { .. }))
+    }
+
+    /// Returns true if the last poll of a catalog has published its content while the status named
+    /// the image of this digest, so that the content is later than the image.
+    pub(crate) fn is_later_than(&self, name: &str, digest: &str) -> bool {
+        let last = self.get(name);
+        last.is_some_and(|last| {
+            matches!(last.fact, Fact::Stored { .. }) && last.named.as_deref() == Some(digest)
+        })
     }
 }
 

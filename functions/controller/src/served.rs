@@ -1,6 +1,7 @@
 //! The content that this replica may serve: no catalog whose status names an image that the store
 //! does not have yet.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
@@ -10,10 +11,14 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use kube::runtime::reflector::{self, ObjectRef};
 use model::{CatalogName, Current, Key};
+use reader::{PublishedCatalogs, PublishedState, ReaderError};
 use store::{Store, StoreExt};
 use tokio::sync::watch;
 
-use crate::{catalog::ClusterCatalog, election::Role, schedule::LastPolls};
+use crate::catalog::ClusterCatalog;
+use crate::election::Role;
+use crate::newest::{Newest, NewestBy};
+use crate::schedule::LastPolls;
 
 /// States that this replica has, and digests that the statuses name.
 pub(crate) struct Served {
@@ -37,15 +42,16 @@ impl Served {
         self.has_own_store || matches!(*self.role.borrow(), Role::BesideOther(_))
     }
 
-    /// Returns true if the status names an image that the store does not have yet.
+    /// Returns true if the status, as this replica has seen it last, names an image that the store
+    /// does not have yet.
     pub(crate) async fn is_behind(&self, object: &ClusterCatalog) -> bool {
         // A leader has published it before the status names it, also where that is written a moment
         // later.
         if !self.follows_statuses() || self.polls.has_published(object.name()) {
             return false;
         }
-        match object.status.served() {
-            Some(reference) => !holds(&*self.store, object.name(), reference).await,
+        match object.status.served_digest() {
+            Some(digest) => !holds(&*self.store, object.name(), digest).await,
             None => false,
         }
     }
@@ -67,30 +73,90 @@ impl Served {
     }
 }
 
-/// Answers 503 for a catalog that is behind its status. A retry may reach another replica.
-pub(crate) async fn refuse_behind(
-    State(served): State<Arc<Served>>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let object =
-        catalog_of(request.uri().path()).and_then(|name| served.objects.get(&ObjectRef::new(name)));
-    match object {
-        Some(object) if served.is_behind(&object).await => {
-            let headers = [(RETRY_AFTER, HeaderValue::from_static("1"))];
-            let text = "this replica does not have the current state of the catalog yet\n";
-            (StatusCode::SERVICE_UNAVAILABLE, headers, text).into_response()
-        }
-        _ => next.run(request).await,
+/// Layer in front of the HTTP API: no answer that is behind the status of its ClusterCatalog.
+pub(crate) struct Gate {
+    pub(crate) served: Arc<Served>,
+    pub(crate) newest: Newest,
+    /// Catalogs that the API behind it reads.
+    pub(crate) catalogs: PublishedCatalogs,
+}
+
+impl Gate {
+    /// Returns the state that answers a client which keeps the answer for as long as the status
+    /// names the same image. `None` if a later state may be named already: one such answer, and the
+    /// cluster keeps an old catalog until the next change, with every condition green.
+    ///
+    /// # Errors
+    /// Those of reading the state.
+    async fn newest_state(&self, name: &str) -> Result<Option<PublishedState>, ReaderError> {
+        // No question about a catalog that has no content: any client can make names up.
+        let found = self.catalogs.find(name).await?;
+        let by = if self.served.follows_statuses() {
+            NewestBy::Status
+        } else {
+            NewestBy::Pointer
+        };
+        let newest = self.newest.ask(found.name(), by).await;
+        // Found after the question, and handed on: it may be later than what was asked for, and
+        // never earlier. The reader could find an earlier one again, from a read that overlapped.
+        let state = self.catalogs.find(name).await?;
+        let Some(newest) = newest else {
+            // Without an API server callers must go on, as they do without this check.
+            return Ok(Some(state));
+        };
+        // A leader replaces its pointer first and writes the status after that. So the status never
+        // names an image that the leader's store lacks, and for a moment, or for as long as the API
+        // server takes no writes, it names the image before. A process that stood still while
+        // another replica led may take itself for the leader: then the status names neither.
+        let is_leader = *self.served.role.borrow() == Role::Leader;
+        let is_newest = state.current().source.revision == newest
+            || is_leader && self.served.polls.is_later_than(name, &newest);
+        Ok(is_newest.then_some(state))
     }
 }
 
-/// Returns the catalog of a path: `/catalogs/NAME/...` or `/v2/NAME/...`.
-fn catalog_of(path: &str) -> Option<&str> {
-    let rest = path
-        .strip_prefix("/catalogs/")
-        .or_else(|| path.strip_prefix("/v2/"))?;
-    rest.split('/').next().filter(|name| !name.is_empty())
+/// Answers 503 for a catalog that is behind its status, or may be. A retry may reach another
+/// replica.
+pub(crate) async fn refuse_behind(
+    State(gate): State<Arc<Gate>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let path = request.uri().path();
+    let Some(name) = api::catalog_of(path).map(Cow::into_owned) else {
+        return next.run(request).await;
+    };
+    let is_kept = api::is_kept(path);
+    let object = gate.served.objects.get(&ObjectRef::new(&name));
+    if let Some(object) = object
+        && gate.served.is_behind(&object).await
+    {
+        return behind();
+    }
+    if is_kept {
+        match gate.newest_state(&name).await {
+            Ok(Some(state)) => drop(request.extensions_mut().insert(state)),
+            Ok(None) => return behind(),
+            Err(_) => {
+                // The API behind reads the state again, and answers with the reason. If it finds
+                // one now, that was not checked.
+                let response = next.run(request).await;
+                let is_error = response.status().is_client_error();
+                return if is_error || response.status().is_server_error() {
+                    response
+                } else {
+                    behind()
+                };
+            }
+        }
+    }
+    next.run(request).await
+}
+
+fn behind() -> Response {
+    let headers = [(RETRY_AFTER, HeaderValue::from_static("1"))];
+    let text = "this replica does not have the current state of the catalog yet\n";
+    (StatusCode::SERVICE_UNAVAILABLE, headers, text).into_response()
 }
 
 /// Returns true if the store has content of a catalog, or if it cannot tell.
@@ -102,10 +168,9 @@ pub(crate) async fn has_content(store: &dyn Store, name: &str) -> bool {
     !matches!(store.head(&Key::Current(name)).await, Ok(None))
 }
 
-/// Returns true if the store has the content of the image `REPOSITORY@DIGEST`.
-pub(crate) async fn holds(store: &dyn Store, name: &str, reference: &str) -> bool {
-    let (Ok(name), Some((_, digest))) = (name.parse::<CatalogName>(), reference.rsplit_once('@'))
-    else {
+/// Returns true if the store has the content of the image of this digest.
+pub(crate) async fn holds(store: &dyn Store, name: &str, digest: &str) -> bool {
+    let Ok(name) = name.parse::<CatalogName>() else {
         return false;
     };
     let found = store.read_document::<Current>(&Key::Current(name)).await;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -11,6 +12,7 @@ use axum::http::{Method, StatusCode, Uri};
 use futures_util::stream;
 use kube::Client;
 use serde_json::{Value, json};
+use tokio::time::sleep;
 
 use crate::catalog::ClusterCatalog;
 
@@ -29,8 +31,12 @@ pub(crate) struct ApiState {
     version: u64,
     /// Last part of the path of each request that has written.
     pub(crate) writes: Vec<String>,
+    /// Number of objects that were read.
+    pub(crate) reads: usize,
     /// True if each request fails.
     pub(crate) is_down: bool,
+    /// Time that each answer is on its way.
+    pub(crate) delay: Duration,
 }
 
 impl ApiServer {
@@ -59,12 +65,18 @@ async fn answer(
         let silent = stream::pending::<io::Result<Bytes>>();
         return (StatusCode::OK, Body::from_stream(silent));
     }
-    let mut state = server.lock();
-    let answered = match method {
-        _ if state.is_down => Err(StatusCode::SERVICE_UNAVAILABLE),
-        Method::GET => state.read(uri.path()),
-        _ => state.write(&method, uri.path(), serde_json::from_slice(&body).unwrap()),
+    let (answered, delay) = {
+        let mut state = server.lock();
+        let answered = match method {
+            _ if state.is_down => Err(StatusCode::SERVICE_UNAVAILABLE),
+            Method::GET => state.read(uri.path()),
+            _ => state.write(&method, uri.path(), serde_json::from_slice(&body).unwrap()),
+        };
+        (answered, state.delay)
     };
+    if !delay.is_zero() {
+        sleep(delay).await;
+    }
     let (status, answer) = answered.map_or_else(failure, |object| (StatusCode::OK, object));
     (status, answer.to_string().into())
 }
@@ -77,7 +89,8 @@ fn failure(status: StatusCode) -> (StatusCode, Value) {
 
 impl ApiState {
     /// Returns an object, or the list of those whose path begins with this one.
-    fn read(&self, path: &str) -> Result<Value, StatusCode> {
+    fn read(&mut self, path: &str) -> Result<Value, StatusCode> {
+        self.reads += 1;
         let below = |(found, _): &(&String, &Value)| found.starts_with(&format!("{path}/"));
         let items: Vec<&Value> = self
             .objects

@@ -15,6 +15,9 @@ use crate::settings::{HttpSettings, METHODS};
 
 /// Returns the whole HTTP contract over the catalogs of a store. It matches paths itself, as one
 /// fallback: `Router::nest` puts it below a prefix, and other routes can be merged into it.
+///
+/// A layer in front may choose the state that answers, by a [`PublishedState`](reader::PublishedState)
+/// of the path's catalog among the extensions of the request.
 pub fn router(catalogs: PublishedCatalogs, settings: HttpSettings, metrics: HttpMetrics) -> Router {
     let app = Arc::new(App::new(catalogs, settings, metrics));
     Router::new().fallback(move |request: Request| {

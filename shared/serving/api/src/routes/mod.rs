@@ -139,8 +139,12 @@ impl<'a> RouteCall<'a> {
             .map_or_else(|| self.encoding(), Ok)
     }
 
-    /// Returns the published state of the catalog.
+    /// Returns the published state of the catalog: the one that a layer in front has put into the
+    /// extensions of the request, else the newest.
     async fn state(&self) -> Result<PublishedState, ApiError> {
+        if let Some(state) = self.request.extensions.get::<PublishedState>() {
+            return Ok(state.clone());
+        }
         Ok(self.app.catalogs.find(&self.param("catalog")).await?)
     }
 }
@@ -159,6 +163,22 @@ pub(crate) fn unmatched(request: &Parts) -> ApiError {
         Some(Err(error)) => ReaderError::CatalogName(error).into(),
         Some(Ok(_)) | None => ApiError::UnknownPath,
     }
+}
+
+/// Returns the catalog that a path is about.
+pub fn catalog_of(path: &str) -> Option<Cow<'_, str>> {
+    find(path)?.params.get("catalog").map(decode)
+}
+
+/// True for a path of catalogd's API, or of a whole catalog. OLM v1 reads it once for each image
+/// that the status of a ClusterCatalog names, and keeps the answer.
+pub fn is_kept(path: &str) -> bool {
+    let kept = [
+        "/catalogs/{catalog}/api/v1/all",
+        "/catalogs/{catalog}/api/v1/metas",
+        "/catalogs/{catalog}/all.json",
+    ];
+    find(path).is_some_and(|matched| kept.contains(&matched.value.path))
 }
 
 /// True if a path is answered without credentials. Probes of a supervisor have none, and the
@@ -195,6 +215,27 @@ mod tests {
             let methods: Vec<&String> = paths[path].as_object().unwrap().keys().collect();
             assert_eq!(methods, ["get"], "{path}");
         }
+    }
+
+    #[test]
+    fn catalog_of_path_is_its_decoded_parameter() {
+        for (path, catalog, is_whole) in [
+            ("/catalogs/a/api/v1/all", Some("a"), true),
+            ("/catalogs/%61/api/v1/metas", Some("a"), true),
+            ("/catalogs/a/all.json", Some("a"), true),
+            ("/catalogs/a/current.json", Some("a"), false),
+            ("/v2/a/manifests/latest", Some("a"), false),
+            ("/catalogs", None, false),
+            ("/catalogs/a/api/v1/other", None, false),
+        ] {
+            assert_eq!(catalog_of(path).as_deref(), catalog, "{path}");
+            assert_eq!(is_kept(path), is_whole, "{path}");
+        }
+        // A renamed route must not lose the check of a layer in front.
+        let kept = ROUTES
+            .iter()
+            .filter(|route| is_kept(&route.path.replace("{catalog}", "a")));
+        assert_eq!(kept.count(), 3);
     }
 
     // The contract's tests ask for every route and for other paths.
