@@ -8,16 +8,16 @@ NAME is a parameter, such as AWS::Region too, or a resource, which otherwise is 
 NAME.ATTRIBUTE.
 """
 
+import functools
 import json
 import re
 import sys
 
 import boto3
+from moto.cloudformation.parsing import LazyDict, clean_json, parse_condition
 from samtranslator.parser.parser import Parser
 from samtranslator.translator.translator import Translator
 from samtranslator.yaml_helper import yaml_parse
-
-from intrinsics import Stack
 
 REGION = "us-east-1"
 KNOWN_TO_MOTO = re.compile(
@@ -26,6 +26,7 @@ KNOWN_TO_MOTO = re.compile(
 )
 PSEUDO = {
     "AWS::AccountId": "123456789012",
+    "AWS::NoValue": None,
     "AWS::Partition": "aws",
     "AWS::Region": REGION,
     "AWS::StackName": "catalog-mirror",
@@ -75,14 +76,45 @@ def reduced(template):
     return walk({**template, "Resources": made})
 
 
-def resolved(template, parameters):
+class Resource:
+    """A resource as moto's resolver takes it: called as in the template, or as a parameter says."""
+
+    def __init__(self, name, known):
+        self.physical_resource_id, self.get_cfn_attribute = known, functools.partial(attribute, name)
+
+
+class Names(dict):
+    """What moto's resolver finds by its name: parameters, mappings and resources."""
+
+    def __init__(self, template, given):
+        super().__init__(PSEUDO | template.get("Mappings", {}) | given)
+        for name, parameter in template.get("Parameters", {}).items():
+            value = str(given.get(name, parameter.get("Default", "")))
+            self[name] = value.split(",") if parameter["Type"] == "CommaDelimitedList" else value
+        for name in template["Resources"]:
+            self[name] = Resource(name, given.get(name, name))
+        self.lazy_condition_map = LazyDict()
+        for name, condition in template.get("Conditions", {}).items():
+            self.lazy_condition_map[name] = functools.partial(parse_condition, condition, self, self.lazy_condition_map)
+
+
+def without_none(node):
+    """Lists keep what moto makes of AWS::NoValue."""
+    match node:
+        case list():
+            return [without_none(child) for child in node if child is not None]
+        case dict():
+            return {key: without_none(child) for key, child in node.items()}
+    return node
+
+
+def resolved(template, given):
     """The resources whose condition holds, resolved."""
-    refs = {name: name for name in template["Resources"]} | PSEUDO | parameters
-    stack = Stack(template, parameters, refs, attribute)
+    names = Names(template, given)
     return {
-        name: {"Type": resource["Type"], "Properties": stack.value(resource.get("Properties", {}))}
+        name: {"Type": resource["Type"], "Properties": without_none(clean_json(resource.get("Properties", {}), names))}
         for name, resource in template["Resources"].items()
-        if "Condition" not in resource or stack.holds(resource["Condition"])
+        if "Condition" not in resource or names.lazy_condition_map[resource["Condition"]]
     }
 
 
