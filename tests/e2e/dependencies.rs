@@ -36,8 +36,9 @@ const ALLOWED: &[(&str, &str)] = &[
     ("notify", "fetch model publish store"),
     ("config", "compose model notify publish source trust upkeep"),
     ("api", "model oci olm reader"),
-    // The objects inside a bundle may be YAML, which `fbc` reads.
-    ("grpc", "fbc model olm reader work"),
+    // The objects inside a bundle may be YAML, which `fbc` reads; `server` receives the contents of
+    // requests.
+    ("grpc", "fbc model olm reader server work"),
     ("server", "model"),
     (
         "sync",

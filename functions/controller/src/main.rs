@@ -14,6 +14,7 @@ mod newest;
 mod poll;
 mod reconcile;
 mod registries_conf;
+mod review;
 mod run;
 mod schedule;
 mod secrets;
@@ -31,7 +32,7 @@ use clap::Parser;
 
 /// Allocator of static programs, in place of that of musl. The command line program has the
 /// measurements.
-#[cfg(target_env = "musl")]
+#[cfg(all(target_env = "musl", not(test)))]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

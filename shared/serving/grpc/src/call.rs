@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use futures_util::stream::{self, PollNext};
 use futures_util::{Stream, StreamExt};
-use http::{HeaderMap, Uri, header::HOST, uri::Authority};
+use http::{header::HOST, request::Parts, uri::Authority};
 use prost::Message;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tonic::Status;
@@ -41,9 +41,10 @@ pub(crate) struct ApiCall {
 }
 
 impl CallHead {
-    pub(crate) fn new(method: &'static str, uri: &Uri, headers: &HeaderMap) -> Self {
+    pub(crate) fn new(method: &'static str, request: &Parts) -> Self {
+        let headers = &request.headers;
         let host = || Authority::try_from(headers.get(HOST)?.as_bytes()).ok();
-        let authority = uri.authority().cloned().or_else(host);
+        let authority = request.uri.authority().cloned().or_else(host);
         let label =
             authority.and_then(|authority| Some(authority.host().split('.').next()?.to_owned()));
         let experimental = headers.get("x-acknowledge-experimental");

@@ -2,11 +2,18 @@
 
 use std::{convert::Infallible, future::ready, sync::Arc, time::Duration};
 
-use axum::{Router, body::Body, routing::post_service};
-use http::Request;
-use http_body_util::BodyExt;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::middleware::{self, Next};
+use axum::routing::{any_service, post_service};
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderName, Request};
+use http_body_util::{BodyExt, Full};
 use prost::Message;
-use tokio::time::timeout;
+use server::{ReceiveError, receive};
+use tokio::{sync::Semaphore, time::timeout};
 use tonic::{Response, Status, server::Grpc};
 use tonic_reflection::server::Builder;
 use tower::service_fn;
@@ -24,8 +31,18 @@ const HEALTH: &str = "grpc.health.v1.Health";
 /// Compiled `registry.proto` with its imports. A test compiles it again.
 const REGISTRY_DESCRIPTORS: &[u8] = include_bytes!("registry.binpb");
 
-/// Maximum size of a request in bytes. Names have at most some hundred.
-const REQUEST_BYTES: usize = 64 << 10;
+/// Maximum size of a request in bytes. It holds at most four names, and those of Kubernetes have
+/// 253 bytes.
+const REQUEST_BYTES: usize = 8 << 10;
+
+/// Length of what comes before a message: its compression and its length.
+const PREFIX_BYTES: usize = 5;
+
+/// Field with the compression of the request's messages.
+const ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
+
+/// Maximum number of calls of reflection at a time. A client may hold one for as long as it likes.
+const REFLECTIONS: usize = 64;
 
 /// Maximum time from the head of a request to its end. A client could else hold as many calls as it
 /// likes.
@@ -119,7 +136,8 @@ impl Routes {
         let serve = service_fn(move |request: Request<Body>| {
             let shared = shared.clone();
             async move {
-                let head = CallHead::new(method, request.uri(), request.headers());
+                let (request, body) = request.into_parts();
+                let head = CallHead::new(method, &request);
                 let run = |message: tonic::Request<Req>| {
                     let answer = |call| answer(call, message.into_inner());
                     let messages = call::run(shared.clone(), head.clone(), answer);
@@ -128,15 +146,11 @@ impl Routes {
                 let codec = FinishedCodec::default();
                 let buffered = codec.buffered.clone();
                 let mut server = Grpc::new(codec).max_decoding_message_size(REQUEST_BYTES);
-                // It ends with the request: messages are made while the answer is sent.
-                let response = timeout(
-                    REQUEST_TIME,
-                    server.server_streaming(service_fn(run), request),
-                )
-                .await;
-                let late =
-                    |_| Status::deadline_exceeded("the request did not come in time").into_http();
-                let response = response.unwrap_or_else(late);
+                let response = match receive_message(request, body).await {
+                    // It ends at once: messages are made while the answer is sent.
+                    Ok(message) => server.server_streaming(service_fn(run), message).await,
+                    Err(status) => status.into_http(),
+                };
                 Ok::<_, Infallible>(response.map(|body| {
                     Body::new(
                         body.map_frame(move |frame| frame.map_data(|bytes| buffered.hold(bytes))),
@@ -150,6 +164,36 @@ impl Routes {
     }
 }
 
+/// Receives the message of a request whole, before tonic looks at it: tonic takes the memory that
+/// the first bytes of a message announce.
+async fn receive_message(mut head: Parts, body: Body) -> Result<Request<Full<Bytes>>, Status> {
+    // Other fields would take memory for as long as the message is on its way.
+    let encoding = head.headers.remove(ENCODING);
+    drop(head);
+    let received = timeout(REQUEST_TIME, receive(body, PREFIX_BYTES + REQUEST_BYTES)).await;
+    let message = match received {
+        Ok(Ok(message)) => message,
+        Ok(Err(ReceiveError::TooLarge)) => {
+            return Err(Status::out_of_range(format!(
+                "a request may have {REQUEST_BYTES} bytes"
+            )));
+        }
+        Ok(Err(ReceiveError::BrokenOff)) => {
+            return Err(Status::cancelled("the request is broken off"));
+        }
+        Err(_) => {
+            return Err(Status::deadline_exceeded(
+                "the request did not come in time",
+            ));
+        }
+    };
+    let mut request = Request::new(Full::from(message));
+    request
+        .headers_mut()
+        .extend(encoding.map(|encoding| (ENCODING, encoding)));
+    Ok(request)
+}
+
 /// Adds server reflection in both versions, with which `grpcurl` finds the methods. Descriptors
 /// that cannot be read, which a test excludes, leave a service out.
 fn add_reflection(mut router: Router) -> Router {
@@ -158,14 +202,37 @@ fn add_reflection(mut router: Router) -> Router {
             .register_encoded_file_descriptor_set(REGISTRY_DESCRIPTORS)
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
     };
+    let places = Arc::new(Semaphore::new(REFLECTIONS));
+    let limit = middleware::from_fn_with_state(places, limit_reflections);
     if let Ok(service) = reflection().build_v1() {
-        router = router.route_service("/grpc.reflection.v1.ServerReflection/{*method}", service);
+        let service = service.max_decoding_message_size(REQUEST_BYTES);
+        let route = any_service(service).layer(limit.clone());
+        router = router.route("/grpc.reflection.v1.ServerReflection/{*method}", route);
     }
     if let Ok(service) = reflection().build_v1alpha() {
-        router = router.route_service(
-            "/grpc.reflection.v1alpha.ServerReflection/{*method}",
-            service,
-        );
+        let service = service.max_decoding_message_size(REQUEST_BYTES);
+        let route = any_service(service).layer(limit);
+        router = router.route("/grpc.reflection.v1alpha.ServerReflection/{*method}", route);
     }
     router
+}
+
+/// Refuses one more call of reflection than there are places. A call has its place until its answer
+/// ends.
+async fn limit_reflections(
+    State(places): State<Arc<Semaphore>>,
+    request: axum::extract::Request,
+    next: Next,
+) -> http::Response<Body> {
+    let Ok(place) = places.try_acquire_owned() else {
+        return Status::resource_exhausted("too many clients ask for reflection").into_http();
+    };
+    let response = next.run(request).await;
+    response.map(|body| {
+        Body::new(body.map_frame(move |frame| {
+            // Moved here, so that it lives as long as the answer.
+            let _ = &place;
+            frame
+        }))
+    })
 }

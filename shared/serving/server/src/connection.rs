@@ -33,9 +33,9 @@ const RESETS: usize = 20;
 /// Streams that the server may reset because of a client's mistakes. hyper's own default.
 const LOCAL_RESETS: usize = 1024;
 
-/// Bytes of requests that a connection of gRPC may send ahead: the smallest window that HTTP/2 has
-/// at the beginning.
-const GRPC_WINDOW: u32 = (64 << 10) - 1;
+/// Bytes of requests that a connection may send ahead: the smallest window that HTTP/2 has at the
+/// beginning. Requests are small or wait for their turn, and hyper's own window has a megabyte.
+const REQUEST_WINDOW: u32 = (64 << 10) - 1;
 
 /// Parts of a running server that all connections share.
 pub(crate) struct SharedParts {
@@ -53,10 +53,6 @@ pub(crate) fn http_builder(limits: &ServerLimits, grpc: bool) -> auto::Builder<T
     let mut http = auto::Builder::new(TokioExecutor::new());
     if grpc {
         http = http.http2_only();
-        // Requests are small. A client that sends more waits until it was read.
-        http.http2()
-            .initial_stream_window_size(GRPC_WINDOW)
-            .initial_connection_window_size(GRPC_WINDOW);
     }
     http.http1()
         // hyper answers 431 when the buffer for a head is full.
@@ -68,6 +64,8 @@ pub(crate) fn http_builder(limits: &ServerLimits, grpc: bool) -> auto::Builder<T
         .header_read_timeout(None::<Duration>);
     http.http2()
         .timer(TokioTimer::new())
+        .initial_stream_window_size(REQUEST_WINDOW)
+        .initial_connection_window_size(REQUEST_WINDOW)
         .max_concurrent_streams(limits.streams)
         .max_header_list_size(HEAD_MAX)
         .max_pending_accept_reset_streams(RESETS)

@@ -89,8 +89,8 @@ async fn replacement_is_the_highest_version() {
 async fn request_without_a_method_or_a_fitting_message_is_refused() {
     let catalogs = MemoryCatalogs::of(&["a"]).await;
     let (_server, client) = TestServer::connected(&catalogs, "localhost").await;
-    // A key and a length of three bytes stand before the name.
-    let name = |bytes: usize| [&[0x0a, 0xfc, 0xff, 0x03][..], &vec![b'a'; bytes - 4]].concat();
+    // A key and a length of two bytes stand before the name.
+    let name = |bytes: usize| [&[0x0a, 0xfd, 0x3f][..], &vec![b'a'; bytes - 3]].concat();
     for (path, message, code) in [
         ("/api.Registry/Absent", Vec::new(), Code::Unimplemented),
         ("/api.Absent/GetPackage", Vec::new(), Code::Unimplemented),
@@ -100,10 +100,10 @@ async fn request_without_a_method_or_a_fitting_message_is_refused() {
             b"\x0a\xff".to_vec(),
             Code::Internal,
         ),
-        ("/api.Registry/GetPackage", name(64 << 10), Code::Unknown),
+        ("/api.Registry/GetPackage", name(8 << 10), Code::Unknown),
         (
             "/api.Registry/GetPackage",
-            name((64 << 10) + 1),
+            name((8 << 10) + 1),
             Code::OutOfRange,
         ),
     ] {

@@ -3,8 +3,10 @@
 use std::io;
 
 use bytes::{Buf, BufMut};
+use futures_util::{StreamExt, stream};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
+use tokio::sync::oneshot;
 use tonic::client::Grpc;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::transport::{Channel, Endpoint};
@@ -87,6 +89,20 @@ impl Client {
             .server_streaming(request, path, RawCodec)
             .await?
             .into_inner())
+    }
+
+    /// Calls a method, and sends no message. The request ends when the sender is dropped.
+    pub(crate) async fn hold(
+        &self,
+        method: &str,
+    ) -> (tonic::Streaming<Vec<u8>>, oneshot::Sender<()>) {
+        let mut grpc = Grpc::new(self.0.clone());
+        grpc.ready().await.unwrap();
+        let path = method.parse().unwrap();
+        let (end, ended) = oneshot::channel();
+        let messages = stream::once(ended).filter_map(async |_| None);
+        let called = grpc.streaming(Request::new(messages), path, RawCodec);
+        (called.await.unwrap().into_inner(), end)
     }
 
     /// Calls a method, and returns all messages.

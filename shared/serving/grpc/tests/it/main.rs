@@ -5,6 +5,7 @@ mod answers;
 mod catalogs;
 mod client;
 mod contents;
+mod cost;
 mod fixture;
 mod health;
 mod recorder;

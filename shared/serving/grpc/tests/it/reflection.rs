@@ -1,11 +1,14 @@
 use std::path::Path;
 
 use prost::Message;
+use testkit::until;
+use tonic::Code;
 use tonic_reflection::pb::v1::{
     ServerReflectionRequest, ServerReflectionResponse, server_reflection_request::MessageRequest,
     server_reflection_response::MessageResponse,
 };
 
+use crate::client::Client;
 use crate::fixture::{MemoryCatalogs, TestServer};
 
 #[test]
@@ -68,4 +71,22 @@ async fn both_versions_list_the_services_and_describe_the_api() {
             };
         }
     }
+}
+
+#[tokio::test]
+async fn reflection_has_a_fixed_number_of_places() {
+    let (server, client) = TestServer::connected(&MemoryCatalogs::new(), "lab").await;
+    let path = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
+    // They begin, and no request of theirs ends.
+    let mut held = Vec::new();
+    for _ in 0..64 {
+        held.push(client.hold(path).await);
+    }
+    let other = Client::connect(server.port, "lab").await;
+    assert_eq!(other.code(path, b"").await, Code::ResourceExhausted);
+    held.pop();
+    until("a place is free", async || {
+        other.code(path, b"").await != Code::ResourceExhausted
+    })
+    .await;
 }
