@@ -36,8 +36,8 @@ const ALLOWED: &[(&str, &str)] = &[
     ("notify", "fetch model publish store"),
     ("config", "compose model notify publish source trust upkeep"),
     ("api", "model oci olm reader"),
-    // The objects inside a bundle may be YAML, which `fbc` reads; `server` receives the contents of
-    // requests.
+    // The objects inside a bundle may be YAML, which `fbc` reads. A call ends its connection when its
+    // answer is outdated, and `server` receives the contents of requests.
     ("grpc", "fbc model olm reader server work"),
     ("server", "model"),
     (

@@ -58,6 +58,10 @@ pub(crate) async fn start(
     let catalogs = Arc::new(RegistryCatalogs::new(catalogs, default, anonymous));
     let router = grpc::router(catalogs.clone(), metrics);
     let serving = tokio::spawn(server.run(listener, router, stop.clone()));
+    let (following, stop) = (Arc::clone(&catalogs), stop.clone());
+    let following = tokio::spawn(async move {
+        stop.run_until_cancelled(following.follow()).await;
+    });
     let prepared = async move { catalogs.prepare().await };
-    Ok((Some(address), prepared.boxed(), vec![serving]))
+    Ok((Some(address), prepared.boxed(), vec![serving, following]))
 }

@@ -8,6 +8,7 @@ use futures_util::stream::{self, PollNext};
 use futures_util::{Stream, StreamExt};
 use http::{header::HOST, request::Parts, uri::Authority};
 use prost::Message;
+use server::ConnectionHandle;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tonic::Status;
 use tracing::Instrument;
@@ -29,6 +30,8 @@ pub(crate) struct CallHead {
     pub(crate) label: Option<String>,
     /// True if the client knows that an experimental method may change.
     pub(crate) acknowledged: bool,
+    /// Connection of the call. `None` without a server around the router.
+    connection: Option<ConnectionHandle>,
 }
 
 /// A call, as its method sees it.
@@ -52,6 +55,7 @@ impl CallHead {
             method,
             label,
             acknowledged: experimental.is_some_and(|value| value == ACKNOWLEDGED),
+            connection: request.extensions.get().cloned(),
         }
     }
 }
@@ -62,7 +66,9 @@ impl ApiCall {
         let catalogs = &self.shared.catalogs;
         let name = catalogs.choose(self.head.label.as_deref()).await?;
         tracing::Span::current().record("catalog", &name);
-        catalogs.state(self.catalog.get_or_init(|| name)).await
+        let connection = self.head.connection.as_ref();
+        let name = self.catalog.get_or_init(|| name);
+        catalogs.state(name, connection).await
     }
 
     /// Sends a message when the client has taken the one before.

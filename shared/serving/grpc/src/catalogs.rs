@@ -4,11 +4,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
+use futures_util::{FutureExt, StreamExt, stream};
 use model::Sha256;
 use parking_lot::Mutex;
 use reader::{PublishedCatalogs, PublishedState, ReaderError};
+use server::{ConnectionHandle, Outdated};
 use tokio::time::sleep;
 
 use crate::error::{AnswerError, failed};
@@ -17,6 +18,13 @@ use crate::{indexing::make_index, olm_v0::ApiIndex};
 /// Time for which the names of the catalogs are not asked for again. Each call needs them, and they
 /// change when a catalog is published for the first time or removed.
 const NAMES_FOR: Duration = Duration::from_secs(1);
+
+/// Time between two looks for newer states of the catalogs that open connections have asked for.
+/// Each look costs one request to the store for each of them.
+const LOOK_INTERVAL: Duration = Duration::from_secs(3);
+
+/// Maximum number of catalogs that are looked at at a time.
+const LOOKS: usize = 4;
 
 /// Maximum number of names of catalogs that are remembered after their removal.
 const LABELS_MAX: usize = 10_000;
@@ -44,6 +52,17 @@ struct KnownCatalogs {
     /// The newest state of each catalog that was asked for. What cannot be served is remembered
     /// too.
     indexes: HashMap<String, KnownIndex>,
+    /// What calls are answered from, by catalog. A catalog stays here after its removal.
+    answered: HashMap<String, AnsweredContent>,
+}
+
+/// Content that calls are answered from, until there is an index of another one.
+#[derive(Default)]
+struct AnsweredContent {
+    /// Hash of all lines; `None` before the first index.
+    content: Option<Sha256>,
+    /// Mark that the connections hold whose calls were answered from it, or got an error since.
+    outdated: Outdated,
 }
 
 /// Index of a state, which a task of its own makes: it goes on if the call that began it is given
@@ -87,7 +106,27 @@ impl RegistryCatalogs {
             }
         };
         for name in &*names {
-            drop(self.state(name).await);
+            drop(self.state(name, None).await);
+        }
+    }
+
+    /// Looks for newer states of the catalogs that open connections have asked for, for ever.
+    ///
+    /// OLM v0 keeps what it has read for half an hour, unless its connection ends. So connections
+    /// end some seconds after other content is published, once that has its index.
+    pub async fn follow(&self) {
+        loop {
+            sleep(LOOK_INTERVAL).await;
+            let asked: Vec<String> = {
+                let known = self.known.lock();
+                let asked = known.answered.iter();
+                let asked = asked.filter(|(_, answered)| answered.outdated.is_held());
+                asked.map(|(name, _)| name.clone()).collect()
+            };
+            let looks = stream::iter(asked);
+            looks
+                .for_each_concurrent(LOOKS, async |name| drop(self.state(&name, None).await))
+                .await;
         }
     }
 
@@ -150,7 +189,12 @@ impl RegistryCatalogs {
     }
 
     /// Returns the state of a catalog with its index, which the first call for a state waits for.
-    pub(crate) async fn state(&self, name: &str) -> Result<IndexedState, AnswerError> {
+    /// The connection of the call ends some seconds after other content was published.
+    pub(crate) async fn state(
+        &self,
+        name: &str,
+        connection: Option<&ConnectionHandle>,
+    ) -> Result<IndexedState, AnswerError> {
         let state = match self.catalogs.find(name).await {
             // The names were read before.
             Err(ReaderError::UnknownCatalog(_) | ReaderError::CatalogName(_)) => {
@@ -158,8 +202,37 @@ impl RegistryCatalogs {
             }
             state => state?,
         };
-        let index = self.index(&state).await?;
+        let index = self.index(&state).await;
+        let outdated = self.outdated(&state, index.is_ok());
+        if let Some(connection) = connection {
+            connection.end_after(&outdated);
+        }
+        let index = index?;
         Ok(IndexedState { state, index })
+    }
+
+    /// Returns the mark of the content of a state, and sets that of the content before. Without an
+    /// index a call is answered with an error, and no connection ends for that.
+    fn outdated(&self, state: &PublishedState, has_index: bool) -> Outdated {
+        let name = state.name().as_str();
+        let content = Some(state.current().content_hash);
+        let known = &mut *self.known.lock();
+        let newest = known.indexes.get(name);
+        let is_newest = newest.is_some_and(|newest| newest.identity == state.identity());
+        let answered = known.answered.entry(name.to_owned()).or_default();
+        // A publication of the same content is no reason to ask again.
+        if !has_index || answered.content == content {
+            return answered.outdated.clone();
+        }
+        if !is_newest {
+            // A later state was found while this one got its index.
+            let outdated = Outdated::default();
+            outdated.set();
+            return outdated;
+        }
+        answered.content = content;
+        std::mem::take(&mut answered.outdated).set();
+        answered.outdated.clone()
     }
 
     /// Returns the index of a state. The first call for a state starts to make it.

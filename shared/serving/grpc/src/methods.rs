@@ -198,7 +198,7 @@ async fn serving(call: &ApiCall, service: &str) -> Option<ServingStatus> {
     let catalogs = &call.shared.catalogs;
     let is_serving = match service {
         "" | REGISTRY | OPM_REGISTRY => match catalogs.choose(call.head.label.as_deref()).await {
-            Ok(name) => catalogs.state(&name).await.is_ok(),
+            Ok(name) => catalogs.state(&name, None).await.is_ok(),
             // The client must name one of several catalogs, but the server serves them.
             Err(AnswerError::UnknownCatalog(_)) => {
                 catalogs.names().await.is_ok_and(|names| !names.is_empty())
@@ -207,7 +207,7 @@ async fn serving(call: &ApiCall, service: &str) -> Option<ServingStatus> {
         },
         catalog => match catalogs.names().await {
             Ok(names) if !names.iter().any(|name| name == catalog) => return None,
-            names => names.is_ok() && catalogs.state(catalog).await.is_ok(),
+            names => names.is_ok() && catalogs.state(catalog, None).await.is_ok(),
         },
     };
     Some(if is_serving {

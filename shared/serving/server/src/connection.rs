@@ -16,7 +16,7 @@ use tokio_util::{io::InspectReader, sync::CancellationToken};
 use crate::limits::ServerLimits;
 use crate::metrics::CloseReason;
 use crate::server::Server;
-use crate::watch::{ConnectionWatch, Verdict};
+use crate::watch::{ConnectionHandle, ConnectionWatch, Verdict};
 use crate::watched::{WatchedBody, WatchedSocket};
 
 /// Bytes that HTTP/2 buffers for one stream.
@@ -114,7 +114,11 @@ where
         limits, metrics, ..
     } = &shared.server;
     watch.connected();
-    let service = service_fn(|request: Request<Incoming>| {
+    let service = service_fn(|mut request: Request<Incoming>| {
+        if shared.server.front.is_none() {
+            let connection = ConnectionHandle(Arc::clone(watch));
+            request.extensions_mut().insert(connection);
+        }
         let (shared, ticket, version) =
             (Arc::clone(shared), watch.begin_request(), request.version());
         async move {
@@ -141,8 +145,8 @@ where
             }
             _ = checks.tick() => match watch.verdict() {
                 Verdict::Healthy => continue,
-                Verdict::CloseIdle if ending => continue,
-                Verdict::CloseIdle => Some(CloseReason::Idle),
+                Verdict::CloseGracefully(_) if ending => continue,
+                Verdict::CloseGracefully(reason) => Some(reason),
                 // Counted already at the graceful shutdown.
                 Verdict::Close(CloseReason::Idle) if ending => return,
                 Verdict::Close(reason) => return metrics.count_closed(reason),

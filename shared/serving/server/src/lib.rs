@@ -22,3 +22,4 @@ pub use process::{block_on, limit_arenas, stop_on_signals};
 pub use receive::{ReceiveError, receive};
 pub use request::Front;
 pub use server::Server;
+pub use watch::{ConnectionHandle, Outdated};

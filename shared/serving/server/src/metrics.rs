@@ -37,6 +37,8 @@ pub(crate) enum CloseReason {
     Idle,
     /// The connection was idle when a new one needed its place.
     Replaced,
+    /// What the client has asked for is outdated, and it should ask again.
+    Outdated,
     /// The client took too little of its answer.
     Stalled,
     /// The server stopped, and the answer was not finished in time.

@@ -1,7 +1,7 @@
 //! Progress of a connection, and the decision to keep or close it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -19,6 +19,46 @@ const PROGRESS_BYTES: u64 = 16 << 10;
 /// section 3.4). From then on pings tell whether it is there.
 const HTTP2_BEGIN: u64 = 24 + 9;
 
+/// Mark of what answers were made from. It is set when there is something newer. Copies are the
+/// same mark.
+#[derive(Debug, Clone, Default)]
+pub struct Outdated(Arc<OnceLock<Instant>>);
+
+impl Outdated {
+    /// Tells the connections that hold the mark to end, over the next seconds.
+    pub fn set(&self) {
+        self.0.get_or_init(Instant::now);
+    }
+
+    /// Returns true if anything else holds the mark, such as a connection.
+    pub fn is_held(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+
+    fn age(&self) -> Option<Duration> {
+        Some(self.0.get()?.elapsed())
+    }
+}
+
+/// Connection of a request to a server without a [`Front`](crate::Front), among its extensions.
+#[derive(Debug, Clone)]
+pub struct ConnectionHandle(pub(crate) Arc<ConnectionWatch>);
+
+impl ConnectionHandle {
+    /// Ends the connection gracefully after the mark is set: running answers go on, and a new
+    /// request comes over another connection. Connections end one after the other within
+    /// [`ServerLimits::leave`], because their clients come back at once.
+    pub fn end_after(&self, outdated: &Outdated) {
+        let asked = &mut self.0.state.lock().asked;
+        if asked
+            .iter()
+            .all(|known| !Arc::ptr_eq(&known.0, &outdated.0))
+        {
+            asked.push(outdated.clone());
+        }
+    }
+}
+
 /// Progress of one connection, reported by its socket and its answers.
 ///
 /// It stands outside of the HTTP implementation, so that one set of rules holds for HTTP/1.1 and
@@ -31,6 +71,8 @@ pub(crate) struct ConnectionWatch {
     heard: AtomicU64,
     /// Cancelled when a new connection needs the place of this one.
     pub(crate) replaced: CancellationToken,
+    /// Time from the moment in which what the client asked for is outdated to the end.
+    leaves_after: Duration,
 }
 
 #[derive(Debug)]
@@ -44,6 +86,8 @@ struct WatchState {
     active: Instant,
     /// A write that the network does not take.
     blocked: Option<BlockedWrite>,
+    /// Marks of what the client has asked for, each once.
+    asked: Vec<Outdated>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,8 +102,8 @@ struct BlockedWrite {
 pub(crate) enum Verdict {
     /// Keep it: no limit is exceeded.
     Healthy,
-    /// Close it gracefully: it has been idle for too long, and running requests may finish.
-    CloseIdle,
+    /// Close it gracefully: running requests may finish.
+    CloseGracefully(CloseReason),
     /// Close it at once, without waiting for running requests.
     Close(CloseReason),
 }
@@ -71,8 +115,10 @@ impl ConnectionWatch {
             has_requested: false,
             active: Instant::now(),
             blocked: None,
+            asked: Vec::new(),
         };
         Arc::new(Self {
+            leaves_after: limits.leave.mul_f64(rand::random()),
             limits,
             state: Mutex::new(state),
             heard: AtomicU64::new(0),
@@ -157,10 +203,14 @@ impl ConnectionWatch {
         if !state.has_requested && !may_wait && state.active.elapsed() > limits.first_request {
             return Verdict::Close(CloseReason::Silent);
         }
+        let mut asked = state.asked.iter().filter_map(Outdated::age);
+        if asked.any(|age| age >= self.leaves_after) {
+            return Verdict::CloseGracefully(CloseReason::Outdated);
+        }
         match state.idle(may_wait) {
             // The client did not react to the graceful close.
             Some(idle) if idle > limits.idle + limits.stalled => Verdict::Close(CloseReason::Idle),
-            Some(idle) if idle > limits.idle => Verdict::CloseIdle,
+            Some(idle) if idle > limits.idle => Verdict::CloseGracefully(CloseReason::Idle),
             _ => Verdict::Healthy,
         }
     }
@@ -222,6 +272,8 @@ mod tests {
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
+    const IDLE: Verdict = Verdict::CloseGracefully(CloseReason::Idle);
+    const OUTDATED: Verdict = Verdict::CloseGracefully(CloseReason::Outdated);
 
     fn watch(may_wait: bool) -> Arc<ConnectionWatch> {
         ConnectionWatch::new(Arc::new(ServerLimits {
@@ -250,7 +302,7 @@ mod tests {
         let watch = watch(true);
         watch.heard(24 + 9);
         assert_eq!(after(60, &watch).await, Verdict::Healthy);
-        assert_eq!(after(1, &watch).await, Verdict::CloseIdle);
+        assert_eq!(after(1, &watch).await, IDLE);
     }
 
     #[tokio::test(start_paused = true)]
@@ -258,7 +310,7 @@ mod tests {
         let watch = watch(false);
         drop(watch.begin_request());
         assert_eq!(after(60, &watch).await, Verdict::Healthy);
-        assert_eq!(after(1, &watch).await, Verdict::CloseIdle);
+        assert_eq!(after(1, &watch).await, IDLE);
         assert_eq!(after(30, &watch).await, Verdict::Close(CloseReason::Idle));
     }
 
@@ -316,5 +368,53 @@ mod tests {
         }
         watch.wrote(9, 9);
         assert_eq!(after(59, &watch).await, Verdict::Healthy);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn watch_of_outdated_answers_leaves_and_of_others_stays() {
+        let (watch, other) = (watch(true), watch(true));
+        let (old, new) = (Outdated::default(), Outdated::default());
+        ConnectionHandle(Arc::clone(&watch)).end_after(&old);
+        ConnectionHandle(Arc::clone(&watch)).end_after(&new);
+        ConnectionHandle(Arc::clone(&other)).end_after(&new);
+        assert_eq!(after(1, &watch).await, Verdict::Healthy);
+        old.set();
+        // A second mark of the same does not give it more time.
+        old.set();
+        ConnectionHandle(Arc::clone(&watch)).end_after(&old);
+        assert_eq!(after(4, &watch).await, OUTDATED);
+        assert_eq!(other.verdict(), Verdict::Healthy);
+        // A client that takes nothing is cut off all the same.
+        watch.write_blocked();
+        assert_eq!(
+            after(31, &watch).await,
+            Verdict::Close(CloseReason::Stalled)
+        );
+        drop((watch, other));
+        assert!(!old.is_held() && !new.is_held());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn watches_of_outdated_answers_leave_one_after_the_other() {
+        let outdated = Outdated::default();
+        let watches: Vec<_> = (0..1000).map(|_| watch(true)).collect();
+        for watch in &watches {
+            ConnectionHandle(Arc::clone(watch)).end_after(&outdated);
+        }
+        outdated.set();
+        let mut left = Vec::new();
+        for _ in 0..4 {
+            tokio::time::advance(SECOND).await;
+            left.push(
+                watches
+                    .iter()
+                    .filter(|watch| watch.verdict() == OUTDATED)
+                    .count(),
+            );
+        }
+        for (count, expected) in left.iter().zip([250, 500, 750]) {
+            assert!(count.abs_diff(expected) < 100, "{left:?}");
+        }
+        assert_eq!(left[3], 1000);
     }
 }

@@ -1,9 +1,11 @@
 //! A client that sends and receives encoded messages.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::{Buf, BufMut};
-use futures_util::{StreamExt, stream};
+use futures_util::{StreamExt, TryFutureExt, stream};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
@@ -71,6 +73,22 @@ impl Client {
             .initial_stream_window_size(65_535)
             .initial_connection_window_size(65_535);
         Self(endpoint.connect_with_connector(connector).await.unwrap())
+    }
+
+    /// Connects to a port of this machine, again after each end. Returns the number of connections
+    /// beside the client.
+    pub(crate) fn again(port: u16, host: &str) -> (Self, Arc<AtomicUsize>) {
+        let connections = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&connections);
+        let connector = tower::service_fn(move |_| {
+            count.fetch_add(1, Ordering::Relaxed);
+            TcpStream::connect(("127.0.0.1", port)).map_ok(TokioIo::new)
+        });
+        let endpoint = Endpoint::try_from(format!("http://{host}:{port}")).unwrap();
+        (
+            Self(endpoint.connect_with_connector_lazy(connector)),
+            connections,
+        )
     }
 
     /// Calls a method, and returns its stream.

@@ -175,7 +175,9 @@ impl TestServer {
         ));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let server = Server::new(limits, ServerMetrics::default(), None);
+        let server = Server::new(limits, ServerMetrics::register(&mut registry), None);
+        let following = Arc::clone(&catalogs);
+        tokio::spawn(async move { following.follow().await });
         tokio::spawn(server.run(listener, router(catalogs, metrics), stop.clone()));
         Self {
             port,

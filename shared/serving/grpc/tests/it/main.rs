@@ -8,6 +8,7 @@ mod contents;
 mod cost;
 mod fixture;
 mod health;
+mod outdated;
 mod recorder;
 mod reflection;
 mod streams;

@@ -14,12 +14,12 @@ use crate::fixture::{MemoryCatalogs, TestServer, custom_schemas, package};
 
 /// Number of bundles, and of Metas of the schema `custom`, that do not fit into the buffers of a
 /// connection.
-const METAS: usize = 20_000;
+pub(crate) const METAS: usize = 20_000;
 /// Its messages are made of the lines of the catalog while they are sent.
 const CUSTOM_SCHEMAS: &str = "/api.ExperimentalRegistry/ExperimentalListPackageCustomSchemas";
 
-/// Starts a stream of all of them, and takes the first one.
-async fn begun(method: &str) -> (MemoryCatalogs, TestServer, Streaming<Vec<u8>>) {
+/// Returns the lines of a package that has all of them.
+pub(crate) fn long_package() -> String {
     let entry = |at| {
         format!(
             r#"{{"name":"meta-{at:05}","replaces":"meta-{:05}"}}"#,
@@ -38,7 +38,12 @@ async fn begun(method: &str) -> (MemoryCatalogs, TestServer, Streaming<Vec<u8>>)
         )
         .unwrap();
     }
-    let catalogs = MemoryCatalogs::new().with("a", lines).await;
+    lines
+}
+
+/// Starts a stream of all of them, and takes the first one.
+async fn begun(method: &str) -> (MemoryCatalogs, TestServer, Streaming<Vec<u8>>) {
+    let catalogs = MemoryCatalogs::new().with("a", long_package()).await;
     let (server, client) = TestServer::connected(&catalogs, "lab").await;
     let request = if method == CUSTOM_SCHEMAS {
         custom_schemas().encode_to_vec()
