@@ -3,7 +3,9 @@
 use ::grpc::olm_v0::api::ApiPackage;
 use axum::http::uri::PathAndQuery;
 use testkit::until;
-use tonic::{Code, Request, Response, Status, client::Grpc, transport::Endpoint};
+use tonic::client::Grpc;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Request, Response, Status};
 use tonic_prost::ProstCodec;
 
 use crate::support::{binary::Server, work::Work};
@@ -28,11 +30,20 @@ impl Work {
     }
 }
 
-/// Asks for a package of the example as a client of `host`.
-async fn package(port: u16, host: &str) -> Result<ApiPackage, Status> {
+/// Connects as a client of `host`.
+async fn connect(port: u16, host: &str) -> Grpc<Channel> {
     let endpoint = Endpoint::try_from(format!("http://127.0.0.1:{port}")).unwrap();
     let endpoint = endpoint.origin(format!("http://{host}:{port}").parse().unwrap());
-    let mut client = Grpc::new(endpoint.connect().await.unwrap());
+    Grpc::new(endpoint.connect().await.unwrap())
+}
+
+/// Asks for a package of the example as a client of `host`.
+async fn package(port: u16, host: &str) -> Result<ApiPackage, Status> {
+    ask(&mut connect(port, host).await).await
+}
+
+/// Asks for a package of the example over a connection.
+async fn ask(client: &mut Grpc<Channel>) -> Result<ApiPackage, Status> {
     client.ready().await.unwrap();
     let path = PathAndQuery::from_static("/api.Registry/GetPackage");
     let codec = ProstCodec::<String, ApiPackage>::default();
@@ -76,6 +87,30 @@ async fn serve_never_answers_for_a_removed_catalog_with_another_one() {
     };
     until("demo is the only catalog", demo_is_alone).await;
     is_refused(port, host).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn serve_ends_the_connection_of_a_waiting_client_when_its_catalog_changes() {
+    let work = site();
+    let (server, port) = work.serve_grpc("");
+    let mut waiting = connect(port, "demo.mirror.example").await;
+    let mut other = connect(port, "demo-v2.mirror.example").await;
+    let before = ask(&mut waiting).await.unwrap();
+    let second = ask(&mut other).await.unwrap();
+    // Another process publishes, and neither client asks again.
+    work.poll("v2").exits(0);
+    until("the connection ends", async || {
+        let ended = "catalog_mirror_grpc_connections_closed_total{reason=\"outdated\"} 1";
+        server.text("/metrics").await.contains(ended)
+    })
+    .await;
+    until("one connection stays", async || {
+        let open = "catalog_mirror_grpc_connections 1\n";
+        server.text("/metrics").await.contains(open)
+    })
+    .await;
+    assert_ne!(before, second);
+    assert_eq!(ask(&mut waiting).await.unwrap(), second);
 }
 
 #[tokio::test(flavor = "multi_thread")]
