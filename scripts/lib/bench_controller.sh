@@ -78,11 +78,14 @@ peer_row() {
 }
 
 bench_controller() {
+  # Beside the program, which is all that the other parts need.
+  [[ -x $(dirname "$CATALOG_MIRROR")/catalog-mirror-controller ]] ||
+    (cd "$ROOT" && cargo build --locked --quiet --profile dist --bin catalog-mirror-controller)
   start_registry
   prepare_controller
   secret login "$REGISTRY"
   one_catalog
-  many_catalogs
+  many_clustercatalogs
   stop_cluster
 }
 
@@ -152,7 +155,7 @@ one_catalog() {
 start_alone() { start_controller alone --webhook-server-port "$(free_port)"; }
 
 # Three replicas at rest, with one catalog that changes, and with all that change.
-many_catalogs() {
+many_clustercatalogs() {
   local each began revision pids=() before=() index
   push_bench "oci:$LAYOUT:step-000" one
   push_bench "oci:$LAYOUT:step-000" all

@@ -104,7 +104,7 @@ bench_unchanged() {
   start "$WORK/slow.log" python3 "$LIB/slow_proxy.py" "$port" "${PLAIN_REGISTRY##*:}" 20
   wait_for 5 curl -sf "http://$far/v2/"
   push_folder tiny "$ROOT/tests/catalogs/v1"
-  many_catalogs "$far" >"$WORK/many.yaml"
+  many_sources "$far" >"$WORK/many.yaml"
   figure=$(play 1 poller "$event" 10 5 '"unchanged":200' -- CATALOGS="$(<"$WORK/many.yaml")" STORE=s3://bench/many METRICS=off)
   figure=$(cut -d' ' -f2 <<<"$figure")
   row "poller, 200 unchanged, registry 20 ms away" "$figure" ms goal 3000
@@ -112,7 +112,7 @@ bench_unchanged() {
   row "poller, 200 unchanged, registry 20 ms away" "$figure" ms "curl -I of the manifests, 64 at once" "$(wall "$floor")"
 }
 
-many_catalogs() {
+many_sources() {
   local name
   printf 'registries: {plainHttp: ["%s"]}\ncatalogs:\n' "$1"
   for name in $(seq 200); do printf '  - {name: c%s, source: "%s/ns/tiny:v1"}\n' "$name" "$1"; done

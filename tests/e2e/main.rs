@@ -21,6 +21,7 @@ mod pages;
 mod protocol;
 mod registry_api;
 mod rollback;
+mod scripts;
 mod secrets;
 mod server;
 mod signed;
