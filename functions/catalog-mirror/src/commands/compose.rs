@@ -9,11 +9,9 @@ use ::render::{ImageLayer, Rendering};
 use ::sync::ReadCatalog;
 use anyhow::Context;
 use clap::Args;
-use model::CatalogName;
 use oci::Digest;
 use publish::{
-    Catalog, CatalogSource, ComposedSource, Mirror, MirrorSettings, PollError, PollMetrics,
-    SourceLimits,
+    ComposedCatalog, ComposedSource, Mirror, MirrorSettings, PollError, PollMetrics, SourceLimits,
 };
 use source::{Source, Sources};
 use store::{FolderStore, Store};
@@ -82,29 +80,20 @@ pub(crate) async fn run(args: ComposeArgs) -> anyhow::Result<()> {
     let place = || args.file.display().to_string();
     let composition = chosen(parse(&args.file)?, &args).with_context(place)?;
     let (sources, limits) = wiring::sources(&[], &args.access.registries)?;
-    let composed = compose(
-        composition,
-        &args.file,
-        &args.access,
-        &sources,
-        &limits,
-        !args.explain,
-    );
-    let (rendering, explanation) = composed.await?;
-    for notice in &explanation.notices {
-        eprintln!("notice: {notice}");
-    }
-    if explanation.more_notices > 0 {
-        eprintln!("notice: {} more notices", explanation.more_notices);
-    }
-    let Some(rendering) = rendering else {
+    let composer = Composer::open(composition, &args.file, &args.access, &sources, &limits).await?;
+    if args.explain {
+        let explanation = composer.explain().await?;
+        print_notices(&explanation);
         let decisions = explanation.decisions.unwrap_or_default();
         return output::print_report(&decisions, args.json, |decisions| {
             let folded = FoldedDecisions::of(decisions.clone());
             output::print_table(&folded.rows)?;
             output::print_text(&format!("{}\n", folded.sum))
         });
-    };
+    }
+    let composed = composer.compose().await?;
+    print_notices(&composed.explanation);
+    let rendering = composed.rendering;
     if let Some(target) = args.image {
         println!("{}", write_image(&sources, target, rendering).await?);
         return Ok(());
@@ -148,31 +137,61 @@ async fn write_image(
     }
 }
 
-/// Composes a catalog of a file without publishing it. Without `renders` only its explanation is
-/// made.
-async fn compose(
-    composition: Composition,
-    file: &Path,
-    access: &CatalogAccess,
-    sources: &Sources,
-    limits: &SourceLimits,
-    renders: bool,
-) -> anyhow::Result<(Option<Rendering>, Explanation)> {
-    // Nothing is published, so no store has this name.
-    let name: CatalogName = "composition".parse()?;
-    let folder = file.parent().unwrap_or(Path::new(""));
-    let composed = ComposedSource::new(composition, folder);
-    let mut composed = composed.with_context(|| file.display().to_string())?;
-    let none = TempDir::new().context("cannot create a temporary folder")?;
-    let store = open_store(&access.store, &composed.composition, &none).await?;
-    composed.share_published(&*store).await?;
-    let mut settings = MirrorSettings::with_limits(limits);
-    settings.render.shard_level = SHARD_LEVEL;
-    let mirror = Mirror::new(sources.clone(), store, settings, PollMetrics::default());
-    let catalog = Catalog::new(name, CatalogSource::Composed(Box::new(composed)));
-    match mirror.compose(&catalog, renders).await {
-        Err(PollError::Waiting { input, reason }) => anyhow::bail!("input {input}: {reason}"),
-        composed => Ok(composed?),
+fn print_notices(explanation: &Explanation) {
+    for notice in &explanation.notices {
+        eprintln!("notice: {notice}");
+    }
+    if explanation.more_notices > 0 {
+        eprintln!("notice: {} more notices", explanation.more_notices);
+    }
+}
+
+/// Composes a catalog of a file without publishing it.
+struct Composer {
+    mirror: Mirror,
+    composed: ComposedSource,
+    /// Folder of the store of the mirror, if there is no other one.
+    _empty: TempDir,
+}
+
+impl Composer {
+    async fn open(
+        composition: Composition,
+        file: &Path,
+        access: &CatalogAccess,
+        sources: &Sources,
+        limits: &SourceLimits,
+    ) -> anyhow::Result<Self> {
+        let folder = file.parent().unwrap_or(Path::new(""));
+        let composed = ComposedSource::new(composition, folder);
+        let mut composed = composed.with_context(|| file.display().to_string())?;
+        let empty = TempDir::new().context("cannot create a temporary folder")?;
+        let store = open_store(&access.store, &composed.composition, &empty).await?;
+        composed.share_published(&*store).await?;
+        let mut settings = MirrorSettings::with_limits(limits);
+        settings.render.shard_level = SHARD_LEVEL;
+        let mirror = Mirror::new(sources.clone(), store, settings, PollMetrics::default());
+        Ok(Self {
+            mirror,
+            composed,
+            _empty: empty,
+        })
+    }
+
+    async fn compose(&self) -> anyhow::Result<ComposedCatalog> {
+        self.mirror.compose(&self.composed).await.map_err(refused)
+    }
+
+    async fn explain(&self) -> anyhow::Result<Explanation> {
+        self.mirror.explain(&self.composed).await.map_err(refused)
+    }
+}
+
+/// Nothing waits here for an input that cannot be used now.
+fn refused(error: PollError) -> anyhow::Error {
+    match error {
+        PollError::Waiting { input, reason } => anyhow::anyhow!("input {input}: {reason}"),
+        error => error.into(),
     }
 }
 
@@ -201,9 +220,9 @@ pub(crate) async fn catalogs(
             .inputs
             .first()
             .map(|input| input.name().to_owned());
-        let (rendering, _) = compose(composition, file, access, &sources, &limits, true).await?;
+        let composer = Composer::open(composition, file, access, &sources, &limits).await?;
         catalogs.push(ReadCatalog::Rendered {
-            rendering: rendering.context("a composition was rendered")?,
+            rendering: composer.compose().await?.rendering,
             source: first.unwrap_or_else(place),
         });
     }

@@ -225,6 +225,13 @@ impl CatalogSource {
     }
 }
 
+impl ComposedInput {
+    /// Returns the text by which errors name it, such as `add dir:team`.
+    pub(crate) fn label(&self) -> String {
+        format!("{} {}", self.role, self.name)
+    }
+}
+
 impl ComposedSource {
     /// Parses the inputs and additions of a composition. Relative paths start at `folder`.
     ///

@@ -1,6 +1,6 @@
 use std::{collections::BTreeSet, iter, time::Duration};
 
-use model::{PullInputs, RejectedRevision, RejectionKind};
+use model::{Outcome, PullInputs, RejectedRevision, RejectionKind};
 use render::RenderError;
 use source::{ImageError, ServerFault, UnpackError};
 use work::OverBudget;
@@ -95,6 +95,15 @@ impl PollError {
         match self {
             Self::Input { source, .. } => source,
             other => other,
+        }
+    }
+
+    /// Returns the outcome of a poll or rollback that ends with the error.
+    pub const fn outcome(&self) -> Outcome {
+        match self.cause() {
+            Self::KnownRevision(known) => known.outcome,
+            Self::Refused(_) | Self::Rejected(_) => Outcome::Refused,
+            _ => Outcome::Failed,
         }
     }
 

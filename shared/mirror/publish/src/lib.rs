@@ -21,11 +21,14 @@ pub use catalogs::{
 pub use env::Env;
 pub use error::PollError;
 pub use options::{MirrorSettings, PollOptions, SourceLimits};
+pub use poll::composed::ComposedCatalog;
 pub use poll::facts::{CatalogFacts, FactReader, KnownFacts};
+pub use poll::known::PollTimes;
 pub use poll::metrics::{PollMetrics, PollProgress, metric};
-pub use poll::mirror::{Mirror, PollTimes, UpdateCheck};
+pub use poll::mirror::Mirror;
 pub use poll::objects::StagedAll;
 pub use poll::order::PollOrder;
+pub use poll::polling::UpdateCheck;
 pub use poll::pull::{PublishedShards, RenderSink};
 pub use poll::schedule::{LastPoll, Schedule, due};
 pub use report::{ChangedPackages, Report, milliseconds};

@@ -90,11 +90,9 @@ impl Report {
 
     /// Records the outcome and the duration.
     pub fn end(&mut self, ended: Result<Outcome, PollError>, duration: Duration) {
-        self.outcome = match ended.as_ref().map_err(PollError::cause) {
+        self.outcome = match &ended {
             Ok(outcome) => *outcome,
-            Err(PollError::KnownRevision(known)) => known.outcome,
-            Err(PollError::Refused(_) | PollError::Rejected(_)) => Outcome::Refused,
-            Err(_) => Outcome::Failed,
+            Err(error) => error.outcome(),
         };
         self.error = ended.err();
         self.duration = duration;

@@ -4,61 +4,58 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use model::{Facts, Sha256, ShardRef, Snapshot, ValidationCounts, text::chain};
+use model::{Facts, Sha256, ShardRef, Snapshot, text::chain};
 use olm::{FACT_KINDS, FINDINGS, FactKind, FactsBuilder, RecordedShard};
 use render::{RenderError, Rendering, Shard};
 use serde_json::value::RawValue;
 use store::{Store, read_stored};
 use work::{for_each, run};
 
-use super::once::Poll;
-use crate::{PollError, Transaction, ValidationMode};
+use crate::PollError;
 
 /// Maximum size of the lines that are read before the facts about them are merged, in bytes: it
 /// bounds the facts in memory.
 const BATCH_BYTES: u64 = 16 << 20;
 
-/// Content that was rendered.
-pub(crate) struct NewContent {
-    pub(crate) rendering: Rendering,
-    /// Published states that it was composed of; empty if it was pulled.
-    pub(crate) inputs: Vec<Arc<Snapshot>>,
+/// What is recorded about new content, and what is known of it.
+pub(super) struct WantedFacts<'a> {
+    /// Store of the published states.
+    pub(super) store: &'a dyn Store,
+    /// Published states whose facts count again.
+    pub(super) trusted: Vec<&'a Snapshot>,
+    /// True if the content is validated.
+    pub(super) is_validated: bool,
+    /// Number of threads that read, at least one.
+    pub(super) workers: usize,
 }
 
-impl Poll<'_> {
-    /// Reads what is new in the content, and validates it. Fails if the catalog refuses what is
-    /// found. Returns the stored bytes of the index and the numbers of findings too; no numbers if
-    /// the catalog is not validated.
-    pub(crate) async fn describe(
-        &mut self,
-        transaction: &Transaction,
-        rendering: Arc<Rendering>,
-        inputs: &[Arc<Snapshot>],
-    ) -> Result<(CatalogFacts, Vec<u8>, Option<ValidationCounts>), PollError> {
-        // A recheck relies on nothing that is stored.
-        let base = transaction.base_snapshot().await?;
-        let inputs = inputs.iter().map(|input| &**input);
-        let trusted = base.into_iter().chain(inputs).filter(|_| !self.recheck);
-        let is_validated = self.catalog.validation != ValidationMode::Off;
-        let is_recorded = |kind: &FactKind| is_validated || kind.name != FINDINGS.name;
-        let reader = FactReader {
-            kinds: FACT_KINDS.into_iter().filter(is_recorded).collect(),
-            known: KnownFacts::load(&*self.mirror.store, trusted).await,
-            workers: self.mirror.settings.render.workers.max(1),
-            rendering,
-        };
-        let budget = reader.rendering.budget().clone();
-        let read = move || {
-            let facts = reader.read()?;
-            let index = reader.rendering.index().map_err(RenderError::Scratch)?;
-            Ok::<_, RenderError>((facts, index))
-        };
-        let (facts, index) = run(budget, read).await??;
-        self.report.packages_validated += facts.validated;
-        let findings = facts.documents.get(FINDINGS.name);
-        let counts = findings.map(|findings| self.judge(findings)).transpose()?;
-        Ok((facts, index, counts))
-    }
+/// New content that was read for its facts.
+pub(super) struct Described {
+    pub(super) facts: CatalogFacts,
+    /// Stored bytes of the index.
+    pub(super) index: Vec<u8>,
+}
+
+/// Reads what is new in the content, and validates it.
+pub(super) async fn describe(
+    rendering: Arc<Rendering>,
+    wanted: WantedFacts<'_>,
+) -> Result<Described, PollError> {
+    let is_recorded = |kind: &FactKind| wanted.is_validated || kind.name != FINDINGS.name;
+    let reader = FactReader {
+        kinds: FACT_KINDS.into_iter().filter(is_recorded).collect(),
+        known: KnownFacts::load(wanted.store, wanted.trusted.into_iter()).await,
+        workers: wanted.workers,
+        rendering,
+    };
+    let budget = reader.rendering.budget().clone();
+    let described = run(budget, move || {
+        Ok::<_, RenderError>(Described {
+            facts: reader.read()?,
+            index: reader.rendering.index().map_err(RenderError::Scratch)?,
+        })
+    });
+    Ok(described.await??)
 }
 
 /// Documents about one content, a function of its lines.
@@ -66,7 +63,7 @@ pub struct CatalogFacts {
     /// Facts by their kind. Those of the validation are absent if the content was not validated.
     pub documents: BTreeMap<&'static str, Facts>,
     /// Number of Shards whose lines were validated.
-    pub(crate) validated: usize,
+    pub(super) validated: usize,
 }
 
 /// Reader of the Shards whose facts are not known.

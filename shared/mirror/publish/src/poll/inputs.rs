@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::env;
 use std::io::{Read, Seek};
 use std::sync::Arc;
@@ -34,6 +34,14 @@ pub(crate) enum InputCatalog {
 const ABSENT: &str = "the catalog has no such package";
 
 impl InputCatalog {
+    /// Returns the state, if it is a published one.
+    pub(super) fn snapshot(&self) -> Option<Arc<Snapshot>> {
+        match self {
+            Self::Published { snapshot, .. } => Some(snapshot.clone()),
+            Self::Rendered { .. } => None,
+        }
+    }
+
     /// Gives whole packages to the renderer, without reading their lines if they are published.
     fn render_whole(
         &mut self,
@@ -131,33 +139,33 @@ fn decoded(compressed: &[u8], size: u64) -> Result<Box<dyn ReadSeek>, ReadError>
 ///
 /// # Errors
 /// [`PollError::Compose`] if the composition does not fit its inputs, and the errors of rendering.
-pub(crate) fn render_composition(
+pub(super) fn render_composition(
     composition: &Composition,
     catalogs: &mut [InputCatalog],
+    explanation: &mut Explanation,
     mut renderer: Renderer,
     budget: &Budget,
-) -> Result<(Rendering, Explanation), PollError> {
-    let mut whole: Vec<Vec<String>> = vec![Vec::new(); catalogs.len()];
+) -> Result<Rendering, PollError> {
+    // Packages that are taken whole, by the place of their catalog.
+    let mut whole = BTreeMap::<usize, Vec<String>>::new();
     let mut sink = |package: &str, content: ComposedContent<'_>| match content {
         ComposedContent::Shard { input } => {
-            whole[input].push(package.to_owned());
+            whole.entry(input).or_default().push(package.to_owned());
             Ok(())
         }
         ComposedContent::Lines(lines) => render_lines(package, lines, &mut renderer),
     };
-    let mut explanation = Explanation::default();
-    compose::compose(composition, catalogs, &mut explanation, &mut sink, budget)?;
-    for (catalog, packages) in catalogs.iter_mut().zip(&whole) {
-        if !packages.is_empty() {
-            let rendered = catalog.render_whole(packages, &mut renderer);
-            rendered.map_err(|source| ComposeError::Read {
-                input: catalog.name().to_owned(),
-                package: packages.join(", "),
-                source,
-            })?;
-        }
+    compose::compose(composition, catalogs, explanation, &mut sink, budget)?;
+    for (input, packages) in &whole {
+        let catalog = &mut catalogs[*input];
+        let rendered = catalog.render_whole(packages, &mut renderer);
+        rendered.map_err(|source| ComposeError::Read {
+            input: catalog.name().to_owned(),
+            package: packages.join(", "),
+            source,
+        })?;
     }
-    Ok((renderer.finish()?, explanation))
+    Ok(renderer.finish()?)
 }
 
 /// Renders the canonical lines of one package as a file of its own.

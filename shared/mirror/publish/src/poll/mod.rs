@@ -1,15 +1,23 @@
 //! Poll: resolve the source, compare, pull, render, publish.
 
-mod composing;
+mod attempt;
+pub(crate) mod composed;
 pub(crate) mod facts;
+mod fetched;
+mod found;
 mod inputs;
+pub(crate) mod known;
 pub(crate) mod metrics;
 pub(crate) mod mirror;
 pub(crate) mod objects;
 mod once;
 mod open_pull;
 pub(crate) mod order;
+pub(crate) mod polling;
 pub(crate) mod pull;
+mod pulled;
+mod resolved;
+mod retries;
 pub(crate) mod schedule;
 mod signatures;
-pub(crate) mod validation;
+mod validation;

@@ -1,66 +1,66 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use futures_util::{StreamExt, TryStreamExt, future::try_join_all, stream};
-use model::{
-    CatalogImage, Encoding, Kind, ObjectDigest, Snapshot, StoredDocument, ValidationCounts,
-};
+use model::{CatalogImage, Kind, ObjectDigest, Snapshot, StoredDocument, ValidationCounts};
 use render::{AllFacts, RenderError, Rendering, Sinks};
 use store::{Staged, Staging, Store, StoreError, bridge};
 use tokio::task::JoinError;
 use work::{Budget, run};
 
-use super::facts::{CatalogFacts, NewContent};
-use super::once::Poll;
+use super::facts::{CatalogFacts, Described, WantedFacts, describe};
 use crate::{PollError, PublishError, Transaction};
 
 /// Maximum number of puts in flight: enough to hide the latency of object storage, too few to be
 /// throttled by it.
 const PUTS_IN_FLIGHT: usize = 32;
 
-impl Poll<'_> {
-    /// Validates the content and puts everything that a Snapshot names, and the Snapshot. Returns
-    /// it with its stored bytes' digest, and the numbers of findings. Nothing is put if the catalog
-    /// refuses the content.
-    pub(crate) async fn put_objects(
-        &mut self,
-        transaction: &Transaction,
-        content: NewContent,
-    ) -> Result<(Snapshot, ObjectDigest, Option<ValidationCounts>), PollError> {
-        let mirror = self.mirror;
-        let rendering = Arc::new(content.rendering);
-        let budget = rendering.budget().clone();
-        let described = async {
-            let (facts, index, counts) = self
-                .describe(transaction, rendering.clone(), &content.inputs)
-                .await?;
-            let shards = put_shards(transaction, &rendering);
-            let facts = put_facts(transaction, &budget, facts);
-            let ((), facts, index) =
-                tokio::try_join!(shards, facts, put_bytes(transaction, Kind::Index, index))?;
-            Ok((facts, counts, index))
-        };
-        let mut kinds = vec![
-            Kind::All(Encoding::Zstd),
-            Kind::All(Encoding::Gzip),
-            Kind::Blob,
-        ];
-        if mirror.settings.identity {
-            kinds.push(Kind::All(Encoding::Identity));
-        }
-        // Reading facts leaves processors idle at its end, and shards wait for the disk or the
-        // network: the whole catalog does not.
-        let staged = StagedAll::open(&*mirror.store, kinds).await?;
-        let written = staged.write::<PollError>(rendering.clone());
-        let ((facts, counts, index), (all, staged)) = tokio::try_join!(described, written)?;
-        let image = put_all(transaction, &all, staged).await?;
-        let snapshot = rendering.snapshot(&all, index, Some(image));
-        // The shards that it keeps in memory are put.
-        drop(rendering);
-        let mut snapshot = snapshot.expect("both encodings have a sink");
-        snapshot.facts = facts;
-        let (snapshot, digest) = put_document(transaction, &budget, snapshot).await?;
-        Ok((snapshot, digest, counts))
-    }
+/// New content that is stored, and not published.
+pub(super) struct PutContent {
+    pub(super) snapshot: Snapshot,
+    /// Digest of the stored Snapshot.
+    pub(super) digest: ObjectDigest,
+    /// Numbers of findings; `None` if the content was not validated.
+    pub(super) counts: Option<ValidationCounts>,
+}
+
+/// Describes the content, and puts everything that its Snapshot names, and the Snapshot. The whole
+/// catalog is stored in these `kinds`. Nothing is put before `judge` has let the content pass; it
+/// returns the numbers of findings.
+pub(super) async fn put_content(
+    transaction: &Transaction,
+    rendering: Rendering,
+    kinds: Vec<Kind>,
+    wanted: WantedFacts<'_>,
+    judge: impl FnOnce(&Described) -> Result<Option<ValidationCounts>, PollError>,
+) -> Result<PutContent, PollError> {
+    let rendering = Arc::new(rendering);
+    let budget = rendering.budget().clone();
+    // Reading facts leaves processors idle at its end, and shards wait for the disk or the network:
+    // the whole catalog does not.
+    let staged = StagedAll::open(wanted.store, kinds).await?;
+    let written = staged.write::<PollError>(rendering.clone());
+    let judged = async {
+        let described = describe(rendering.clone(), wanted).await?;
+        let counts = judge(&described)?;
+        let shards = put_shards(transaction, &rendering);
+        let facts = put_facts(transaction, &budget, described.facts);
+        let index = put_bytes(transaction, Kind::Index, described.index);
+        let ((), facts, index) = tokio::try_join!(shards, facts, index)?;
+        Ok((counts, facts, index))
+    };
+    let ((counts, facts, index), (all, staged)) = tokio::try_join!(judged, written)?;
+    let image = put_all(transaction, &all, staged).await?;
+    let snapshot = rendering.snapshot(&all, index, Some(image));
+    // The shards that it keeps in memory are put.
+    drop(rendering);
+    let mut snapshot = snapshot.expect("both encodings have a sink");
+    snapshot.facts = facts;
+    let (snapshot, digest) = put_document(transaction, &budget, snapshot).await?;
+    Ok(PutContent {
+        snapshot,
+        digest,
+        counts,
+    })
 }
 
 /// Puts the whole catalog, and the documents of its image.

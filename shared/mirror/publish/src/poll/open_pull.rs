@@ -1,17 +1,17 @@
 //! Revisions that are not pulled again: those that cannot be published, and those under which the
 //! process died.
 
-use std::{collections::BTreeSet, fs, process, time::Duration};
+use std::{collections::BTreeSet, fs, process};
 
 use model::text::chain;
 use model::{
     CatalogName, OpenPulls, Outcome, PullInputs, RENDER_VERSION, RejectedRevision, Sha256, Status,
 };
-use source::Digest;
-use tokio::time::timeout;
+use source::{Digest, Sources};
+use trust::policy::Policy;
 
-use super::{mirror::KnownCatalog, once::Poll};
-use crate::{Catalog, Mirror, PollError, Transaction, status::update_status};
+use super::mirror::Mirror;
+use crate::{Catalog, PollError, status::update_status};
 
 /// Number of pulls of one revision whose process died, after which the revision is not pulled any
 /// more. One death may be a deployment, a power failure or another catalog; `kill -9`, the kernel
@@ -22,178 +22,142 @@ const DEATHS_MAX: usize = 2;
 /// Maximum number of recorded processes. Only forced pulls add to [`DEATHS_MAX`].
 const PROCESSES_MAX: usize = 16;
 
-/// Maximum time to count off cancelled pulls. A supervisor kills a process that does not stop soon.
-const WITHDRAW_MAX: Duration = Duration::from_secs(5);
-
 /// Pull of one revision that `status.json` records.
-#[derive(Debug, Clone)]
-pub(crate) struct OpenPull {
-    pub(crate) inputs: PullInputs,
+#[derive(Debug)]
+pub(super) struct OpenPull {
+    pub(super) inputs: PullInputs,
     /// Snapshot that was published when it began.
-    pub(crate) base: Option<Sha256>,
+    pub(super) base: Option<Sha256>,
 }
 
-impl Mirror {
-    /// Counts off the pulls whose polls were dropped before their end. To be called before an
-    /// orderly end of the process: a pull that stays counts as a death of the process.
-    pub async fn withdraw_pulls(&self) {
-        let open = |(catalog, known): (&CatalogName, &KnownCatalog)| {
-            Some((catalog.clone(), known.own_pull.clone()?))
-        };
-        let own: Vec<_> = self.known.lock().iter().filter_map(open).collect();
-        let withdrawing = async {
-            for (catalog, inputs) in &own {
-                self.withdraw_pull(catalog, inputs).await;
-            }
-        };
-        if timeout(WITHDRAW_MAX, withdrawing).await.is_err() {
-            tracing::warn!("cannot record in time that pulls were cancelled");
-        }
-    }
-
-    /// Counts off a pull that has not ended and does not go on.
-    pub(crate) async fn withdraw_pull(&self, catalog: &CatalogName, inputs: &PullInputs) {
-        let withdrawn = update_status(&*self.store, catalog, |before| {
-            let is_recorded = |before: &&Status| {
-                before
-                    .pulling(inputs)
-                    .any(|process| *process == self.process)
-            };
-            let mut next = before.filter(is_recorded)?.clone();
-            next.end_pull(inputs, &self.process);
-            Some(next)
-        });
-        match withdrawn.await {
-            Ok(()) => self.known(catalog, |known| known.own_pull = None),
-            // This process goes on to know it, and does not take it for a death.
-            Err(error) => {
-                tracing::warn!(%catalog, error = chain(&error), "cannot record that the pull was cancelled");
-            }
-        }
-    }
-
-    /// Returns everything that decides the result of pulling a revision, the published state
-    /// excepted.
-    pub(crate) fn pull_inputs(&self, catalog: &Catalog, digest: &Digest) -> PullInputs {
-        let images = self.images(catalog).settings;
-        let policy = catalog
-            .source
-            .pulled()
-            .and_then(|pulled| pulled.policy.as_ref())
-            .map(trust::policy::Policy::hash);
-        // All fields of the limits, also of those that are added later. The text is only compared
-        // within one version.
-        let settings = format!(
-            "{} {:?} {} {:?} {:?} {policy:?} {:?}",
-            catalog.source,
-            self.limits(catalog).catalog,
-            self.settings.limits.memory_bytes,
-            images.limits,
-            images.platform,
-            catalog.validation
-        );
-        PullInputs {
-            revision: digest.to_string(),
-            program: format!("{}/{RENDER_VERSION}", env!("CARGO_PKG_VERSION")),
-            settings: Sha256::of(settings.as_bytes()),
-        }
-    }
-
-    /// Returns the number of processes that died while they pulled a revision. One that runs on
-    /// another machine counts until its pull ends.
-    pub(crate) fn deaths(&self, status: &Status, inputs: &PullInputs) -> usize {
-        let lives = |process: &String| *process == self.process || runs_beside(process);
-        status
-            .pulling(inputs)
-            .filter(|process| !lives(process))
-            .count()
+/// Returns everything that decides the result of pulling a revision, the published state excepted.
+pub(super) fn inputs(
+    mirror: &Mirror,
+    catalog: &Catalog,
+    images: &Sources,
+    revision: &Digest,
+) -> PullInputs {
+    let pulled = catalog.source.pulled();
+    let policy = pulled.and_then(|pulled| pulled.policy.as_ref());
+    let policy = policy.map(Policy::hash);
+    // All fields of the limits, also of those that are added later. The text is only compared
+    // within one version.
+    let settings = format!(
+        "{} {:?} {} {:?} {:?} {policy:?} {:?}",
+        catalog.source,
+        mirror.limits(catalog).catalog,
+        mirror.settings.limits.memory_bytes,
+        images.settings.limits,
+        images.settings.platform,
+        catalog.validation
+    );
+    PullInputs {
+        revision: revision.to_string(),
+        program: format!("{}/{RENDER_VERSION}", env!("CARGO_PKG_VERSION")),
+        settings: Sha256::of(settings.as_bytes()),
     }
 }
 
-impl Poll<'_> {
-    /// Fails if a revision cannot be published over what is published, or if the process died under
-    /// it, unless the poll is forced.
-    pub(crate) fn refuse_known(
-        &self,
-        transaction: &Transaction,
-        digest: &Digest,
-    ) -> Result<(), PollError> {
-        let Some(status) = self.options.before.as_ref().filter(|_| !self.options.force) else {
-            return Ok(());
-        };
-        let inputs = self.mirror.pull_inputs(self.catalog, digest);
-        refuse_killer(&inputs, self.mirror.deaths(status, &inputs))?;
-        match &status.rejected {
-            // Another published state may make a suspicious result a good one.
-            Some(known) if known.inputs == inputs && known.base == snapshot_of(transaction) => {
-                Err(PollError::KnownRevision(Box::new(known.clone())))
-            }
-            _ => Ok(()),
-        }
-    }
+/// Returns the number of processes that died while they pulled a revision. One that runs on another
+/// machine counts until its pull ends.
+pub(super) fn deaths(mirror: &Mirror, status: &Status, inputs: &PullInputs) -> usize {
+    let lives = |process: &String| *process == mirror.process || runs_beside(process);
+    status
+        .pulling(inputs)
+        .filter(|process| !lives(process))
+        .count()
+}
 
-    /// Counts in `status.json` that a pull of the revision begins, unless an earlier attempt of
-    /// this poll did so. Without that document the pull is not counted, which is no error.
-    ///
-    /// # Errors
-    /// [`PollError::Killer`] if the process died under this revision, unless the poll is forced.
-    pub(crate) async fn begin_pull(
-        &mut self,
-        transaction: &Transaction,
-        digest: &Digest,
-    ) -> Result<(), PollError> {
-        let (mirror, catalog) = (self.mirror, self.catalog);
-        let inputs = mirror.pull_inputs(catalog, digest);
-        if self.pull.as_ref().is_some_and(|pull| pull.inputs == inputs) {
-            return Ok(());
+/// Fails if a revision cannot be published over the Snapshot `base`, or if the process died under
+/// it.
+pub(super) fn refuse_known(
+    mirror: &Mirror,
+    status: &Status,
+    inputs: &PullInputs,
+    base: Option<Sha256>,
+) -> Result<(), PollError> {
+    refuse_killer(inputs, deaths(mirror, status, inputs))?;
+    match &status.rejected {
+        // Another published state may make a suspicious result a good one.
+        Some(known) if known.inputs == *inputs && known.base == base => {
+            Err(PollError::KnownRevision(Box::new(known.clone())))
         }
-        // Before the write: one whose answer is lost, or that is cancelled, may have taken effect.
-        // To count off a pull that is not recorded changes nothing.
-        mirror.known(&catalog.name, |known| known.own_pull = Some(inputs.clone()));
-        let (mut allowed, is_forced) = (Ok(()), self.options.force);
-        let now = (mirror.settings.env.clock)();
-        let written = update_status(&*mirror.store, &catalog.name, |before| {
+        _ => Ok(()),
+    }
+}
+
+/// Counts in `status.json` that a pull begins. Without that document the pull is not counted, which
+/// is no error.
+///
+/// # Errors
+/// [`PollError::Killer`] if the process died under this revision, unless the poll is forced.
+pub(super) async fn begin(
+    mirror: &Mirror,
+    catalog: &Catalog,
+    inputs: &PullInputs,
+    is_forced: bool,
+) -> Result<(), PollError> {
+    // Before the write: one whose answer is lost, or that is cancelled, may have taken effect. To
+    // count off a pull that is not recorded changes nothing.
+    mirror
+        .known
+        .set_own_pull(&catalog.name, Some(inputs.clone()));
+    let mut allowed = Ok(());
+    let now = (mirror.settings.env.clock)();
+    let written = update_status(&*mirror.store, &catalog.name, |before| {
+        if let Some(before) = before
+            && !is_forced
+        {
             // Read anew: two processes that start together must not count as one.
-            allowed = match before {
-                Some(before) if !is_forced => {
-                    refuse_killer(&inputs, mirror.deaths(before, &inputs))
-                }
-                _ => Ok(()),
-            };
-            allowed.as_ref().ok()?;
-            let pulling = before
-                .into_iter()
-                .flat_map(|before| before.pulling(&inputs));
-            let mut processes: BTreeSet<String> = pulling.cloned().collect();
-            while processes.len() >= PROCESSES_MAX {
-                processes.pop_first();
-            }
-            processes.insert(mirror.process.clone());
-            let mut next = before.cloned().unwrap_or_else(|| Status {
-                error: Some(
-                    "the first poll has not ended: it is running, or its process died".to_owned(),
-                ),
-                ..Status::new(catalog.source.to_string(), Outcome::Failed, now)
-            });
-            let inputs = inputs.clone();
-            next.open_pulls = Some(OpenPulls { inputs, processes });
-            Some(next)
-        });
-        if let Err(error) = written.await {
-            tracing::warn!(
-                error = chain(&error),
-                "cannot record that a revision is pulled"
-            );
+            allowed = refuse_killer(inputs, deaths(mirror, before, inputs));
         }
-        allowed?;
-        let base = snapshot_of(transaction);
-        self.pull = Some(OpenPull { inputs, base });
-        Ok(())
+        allowed.as_ref().ok()?;
+        let pulling = before.into_iter().flat_map(|before| before.pulling(inputs));
+        let mut processes: BTreeSet<String> = pulling.cloned().collect();
+        while processes.len() >= PROCESSES_MAX {
+            processes.pop_first();
+        }
+        processes.insert(mirror.process.clone());
+        let mut next = before.cloned().unwrap_or_else(|| Status {
+            error: Some(
+                "the first poll has not ended: it is running, or its process died".to_owned(),
+            ),
+            ..Status::new(catalog.source.to_string(), Outcome::Failed, now)
+        });
+        let inputs = inputs.clone();
+        next.open_pulls = Some(OpenPulls { inputs, processes });
+        Some(next)
+    });
+    if let Err(error) = written.await {
+        tracing::warn!(
+            error = chain(&error),
+            "cannot record that a revision is pulled"
+        );
     }
+    allowed
 }
 
-fn snapshot_of(transaction: &Transaction) -> Option<Sha256> {
-    transaction.base().map(|base| base.snapshot.digest.sha256)
+/// Counts off a pull of this process that has not ended and does not go on.
+pub(super) async fn withdraw(mirror: &Mirror, catalog: &CatalogName, inputs: &PullInputs) {
+    let withdrawn = update_status(&*mirror.store, catalog, |before| {
+        let before = before?;
+        if !before
+            .pulling(inputs)
+            .any(|process| *process == mirror.process)
+        {
+            return None;
+        }
+        let mut next = before.clone();
+        next.end_pull(inputs, &mirror.process);
+        Some(next)
+    });
+    match withdrawn.await {
+        Ok(()) => mirror.known.set_own_pull(catalog, None),
+        // This process goes on to know it, and does not take it for a death.
+        Err(error) => {
+            tracing::warn!(%catalog, error = chain(&error), "cannot record that the pull was cancelled");
+        }
+    }
 }
 
 fn refuse_killer(inputs: &PullInputs, deaths: usize) -> Result<(), PollError> {
@@ -206,7 +170,7 @@ fn refuse_killer(inputs: &PullInputs, deaths: usize) -> Result<(), PollError> {
 
 impl OpenPull {
     /// Returns the record of a revision that cannot be published, for an error that says so.
-    pub(crate) fn rejected(&self, outcome: Outcome, error: &PollError) -> Option<RejectedRevision> {
+    pub(super) fn rejected(&self, outcome: Outcome, error: &PollError) -> Option<RejectedRevision> {
         error.is_verdict().then(|| RejectedRevision {
             inputs: self.inputs.clone(),
             base: self.base,

@@ -1,102 +1,36 @@
-//! Pulls one image: from its registry, or from a copy on disk.
+//! What rendering takes from a pull and from published states.
 
 use std::collections::HashMap;
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use futures_util::TryStreamExt;
-use model::{EmptyLayers, Encoding, Index, Kind, ObjectDigest, Sha256, Snapshot, text::chain};
-use render::{KnownChunks, PublishedGzip, RenderError, Renderer, Rendering, StoredShards};
-use source::{Digest, FileSink, Source};
+use model::{Encoding, Index, Kind, ObjectDigest, Sha256, Snapshot, text::chain};
+use render::{
+    ChunkLines, KnownChunks, PublishedGzip, RenderError, Renderer, Rendering, StoredShards,
+};
+use source::FileSink;
 use store::{ReadError, Store, StoreExt, read_object, read_stored};
 use tokio::runtime::Handle;
 use tokio_util::io::{StreamReader, SyncIoBridge};
-use work::{Budget, run};
 
-use super::composing::{compose_inputs, log_notices};
-use super::facts::NewContent;
-use super::once::Poll;
-use crate::{CatalogSource, PollError, PollProgress, Transaction};
+use crate::PollProgress;
 
 /// Maximum number of Metas of a published state whose chunks count as known. The entries of its
 /// index are held beside the new ones: 15 MB at most. The largest real catalogs have 20,000 Metas.
 const KNOWN_METAS: u64 = 100_000;
 
-/// Pulls one image, from its copy on disk if there is one, and renders it. Layers in `empty` are
-/// not fetched. Files are rendered as they stream by. Returns what was learned of its layers too.
-/// Fails if the registry takes longer than `wait`.
-pub(crate) async fn pull(
-    poll: &mut Poll<'_>,
-    source: &Source,
-    digest: &Digest,
-    empty: &EmptyLayers,
-    renderer: Renderer,
-    wait: Option<Duration>,
-) -> Result<(Rendering, EmptyLayers), PollError> {
-    let budget = renderer.budget().clone();
-    let sink = RenderSink::new(renderer, poll.mirror.progress());
-    let images = poll.mirror.images(poll.catalog);
-    let images = images.with_settings(|images| images.registry_wait = wait);
-    let copied = poll.copies.get(digest);
-    let from = copied.map_or(source, |copy| &copy.source);
-    let (sink, pull) = images.read(from, digest, empty, sink).await?;
-    poll.report.bytes_pulled += pull.traffic.bytes;
-    poll.report.layers_fetched += pull.layers_fetched;
-    poll.report.layers_skipped += pull.layers_skipped;
-    let rendering = run(budget, move || sink.finish()).await??;
-    // Layers of earlier images are forgotten, so the list never grows beyond one image's.
-    Ok((rendering, pull.empty_layers))
-}
-
-/// Pulls or composes the content. Shards of `usable` are used again. Fails with the error of a slow
-/// registry if it is too slow to wait for.
-pub(crate) async fn read_content(
-    poll: &mut Poll<'_>,
-    transaction: &Transaction,
-    digest: &Digest,
-    usable: Option<&Snapshot>,
-    budget: &Budget,
-) -> Result<NewContent, PollError> {
-    let source = match &poll.catalog.source {
-        CatalogSource::Pulled(pulled) => &pulled.source,
-        CatalogSource::Composed(composed) => {
-            let (content, explanation) =
-                compose_inputs(poll, composed, Some(transaction), usable, budget).await?;
-            log_notices(&explanation);
-            return Ok(content);
-        }
-    };
-    let mut published = PublishedShards::new(poll.mirror.store.clone(), usable, usable);
-    if !poll.options.is_last {
-        published.chunks = Some(known_chunks(poll, usable).await);
-    }
-    let renderer = poll.renderer(published, budget);
-    let empty = poll.empty_layers.clone().unwrap_or_default();
-    let wait = poll.mirror.settings.registry_wait;
-    let (rendering, empty_layers) = pull(poll, source, digest, &empty, renderer, wait).await?;
-    poll.empty_layers = Some(empty_layers);
-    let chunks = (poll.mirror.limits(poll.catalog).catalog, rendering.chunks());
-    poll.mirror
-        .known(&poll.catalog.name, |known| known.chunks = Some(chunks));
-    let inputs = Vec::new();
-    Ok(NewContent { rendering, inputs })
-}
-
-/// Returns the chunks of the last pull by this process whose Shards `base` has. They only save
-/// work.
-async fn known_chunks(poll: &Poll<'_>, base: Option<&Snapshot>) -> KnownChunks {
-    let limits = poll.mirror.limits(poll.catalog).catalog;
-    let chunks = poll
-        .mirror
-        .known(&poll.catalog.name, |known| known.chunks.clone());
-    let chunks = chunks.filter(|(kept, _)| *kept == limits);
-    let base = base.filter(|base| base.metas <= KNOWN_METAS);
-    let (Some((_, chunks)), Some(base)) = (chunks, base) else {
+/// Returns the chunks of an earlier pull whose Shards `base` has. They only save work.
+pub(super) async fn known_chunks(
+    store: &dyn Store,
+    chunks: &ChunkLines,
+    base: Option<&Snapshot>,
+) -> KnownChunks {
+    let Some(base) = base.filter(|base| base.metas <= KNOWN_METAS && !chunks.is_empty()) else {
         return KnownChunks::new();
     };
-    let index = match read_stored::<Index<'_>>(&*poll.mirror.store, &base.index).await {
+    let index = match read_stored::<Index<'_>>(store, &base.index).await {
         Ok(index) => index,
         Err(error) => {
             tracing::warn!(error = chain(&error), "cannot read the published index");
@@ -106,7 +40,7 @@ async fn known_chunks(poll: &Poll<'_>, base: Option<&Snapshot>) -> KnownChunks {
     let shards = base.shards().zip(index.shards);
     let same = shards.filter(|(shard, indexed)| shard.lines.sha256 == indexed.lines);
     let same = same.map(|(shard, indexed)| (shard.clone(), indexed.metas.into_owned()));
-    render::known_chunks(chunks, same)
+    render::known_chunks(chunks.clone(), same)
 }
 
 /// Renders the files of an image as they stream by.
@@ -158,55 +92,6 @@ fn abort_on_marker(path: &str) {
     }
 }
 
-/// Copies to disk what must not be read from a registry while a permit is held.
-pub(crate) async fn copy_first(poll: &mut Poll<'_>, digest: &Digest) -> Result<(), PollError> {
-    // No other catalog is pulled while a suspect is read, so a slow registry would stop them all.
-    if poll.is_suspect(digest) {
-        copy_image(poll, digest).await?;
-    }
-    let Some(inputs) = poll.inputs.clone() else {
-        return Ok(());
-    };
-    // A composition reads its inputs one after the other, each to its end.
-    for input in inputs.pulled() {
-        let source = &input.pulled.source;
-        let copied = copy(poll, source, &input.digest, &EmptyLayers::default()).await;
-        copied.map_err(|error| error.at(&input.place))?;
-    }
-    Ok(())
-}
-
-/// Copies the image of the catalog to disk.
-pub(crate) async fn copy_image(poll: &mut Poll<'_>, digest: &Digest) -> Result<(), PollError> {
-    let Some(pulled) = poll.catalog.source.pulled() else {
-        return Ok(());
-    };
-    let empty = poll.empty_layers.clone().unwrap_or_default();
-    copy(poll, &pulled.source, digest, &empty).await
-}
-
-/// Copies the image of a catalog or of an input from its registry to disk, unless that was done
-/// already. Layers in `empty` are not fetched.
-async fn copy(
-    poll: &mut Poll<'_>,
-    source: &Source,
-    digest: &Digest,
-    empty: &EmptyLayers,
-) -> Result<(), PollError> {
-    let Source::Registry { reference, .. } = source else {
-        return Ok(());
-    };
-    if poll.copies.contains_key(digest) {
-        return Ok(());
-    }
-    tracing::info!(%digest, "the image is copied to disk first");
-    let images = poll.mirror.images(poll.catalog);
-    let download = images.download(reference, digest, empty).await?;
-    poll.report.bytes_pulled += download.traffic.bytes;
-    poll.copies.insert(digest.clone(), download);
-    Ok(())
-}
-
 /// Shards of published Snapshots, for the render workers.
 pub struct PublishedShards {
     store: Arc<dyn Store>,
@@ -216,7 +101,7 @@ pub struct PublishedShards {
     /// State whose `all.json.gz` the next one resembles.
     base: Option<Snapshot>,
     /// Chunks that need not be parsed; `None` if they are not hashed.
-    chunks: Option<KnownChunks>,
+    pub(super) chunks: Option<KnownChunks>,
 }
 
 impl PublishedShards {

@@ -4,50 +4,17 @@ use model::{SourceRef, Verified};
 use source::{Digest, Sources};
 use trust::policy::{ImageSignatures, Policy, VerifyError};
 
-use super::once::Poll;
-use crate::{PollError, PulledSource, Transaction};
-
-/// Returns the source at that digest, with its signatures verified if the catalog has a policy. A
-/// forced poll verifies again.
-pub(crate) async fn verified_source(
-    poll: &Poll<'_>,
-    transaction: &Transaction,
-    digest: &Digest,
-) -> Result<SourceRef, PollError> {
-    let base = transaction.base().filter(|_| !poll.options.force);
-    let known = base.map(|base| &base.source);
-    let images = poll.mirror.images(poll.catalog);
-    let inputs = poll.inputs.as_ref();
-    if let Some(inputs) = inputs
-        // The revision covers the policies.
-        && known.is_none_or(|known| known.revision != digest.as_str())
-    {
-        for input in inputs.pulled() {
-            let verified = verify_source(&images, input.pulled, &input.digest, None).await;
-            verified.map_err(|error| error.at(&input.place))?;
-        }
-    }
-    let verified = match poll.catalog.source.pulled() {
-        Some(pulled) => verify_source(&images, pulled, digest, known).await?,
-        // A composition is no image, and has no signatures of its own.
-        None => None,
-    };
-    Ok(SourceRef {
-        reference: poll.catalog.source.to_string(),
-        revision: digest.to_string(),
-        verified,
-        inputs: inputs.map(|inputs| inputs.published()).unwrap_or_default(),
-    })
-}
+use super::fetched::PulledRevision;
+use crate::{PollError, PulledSource};
 
 /// Verifies the signatures of an image, if it has a policy. Signatures that were verified under the
 /// same policy are not fetched again: `known` is the source as it was published.
-async fn verify_source(
+pub(super) async fn verify(
     images: &Sources,
-    pulled: &PulledSource,
-    digest: &Digest,
+    revision: &PulledRevision<'_>,
     known: Option<&SourceRef>,
 ) -> Result<Option<Verified>, PollError> {
+    let PulledRevision { pulled, digest } = revision;
     let Some(policy) = &pulled.policy else {
         return Ok(None);
     };
@@ -58,7 +25,7 @@ async fn verify_source(
     {
         return Ok(Some(verified.clone()));
     }
-    let verified = match verify(images, pulled, policy, digest).await {
+    let verified = match verify_digest(images, pulled, policy, digest).await {
         // `policy.json` asks for a signature of the manifest that is pulled, which the index need
         // not have. A signature of the index is tried first, since it covers every platform.
         Err(PollError::Rejected(rejection))
@@ -79,7 +46,7 @@ async fn verify_source(
     Ok(Some(verified))
 }
 
-async fn verify(
+async fn verify_digest(
     images: &Sources,
     pulled: &PulledSource,
     policy: &Policy,
@@ -116,7 +83,7 @@ async fn verify_manifest(
     let Some(manifest) = found.map_err(PollError::Signatures)? else {
         return Err(rejection.into());
     };
-    match verify(images, pulled, policy, &manifest).await {
+    match verify_digest(images, pulled, policy, &manifest).await {
         Err(PollError::Rejected(_)) if matches!(rejection, VerifyError::Invalid { .. }) => {
             Err(rejection.into())
         }

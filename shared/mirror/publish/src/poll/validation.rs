@@ -2,42 +2,50 @@
 
 use std::collections::BTreeSet;
 
-use model::{Facts, Snapshot, ValidationCounts};
-use olm::ValidationSummary;
+use model::{Snapshot, ValidationCounts};
+use olm::{FINDINGS, ValidationSummary};
 use render::Rendering;
 
-use super::once::Poll;
+use super::facts::Described;
 use crate::{PollError, ValidationMode};
 
-impl Poll<'_> {
-    /// Reports the findings and returns their numbers. Fails if the catalog refuses content with
-    /// errors.
-    pub(crate) fn judge(&self, findings: &Facts) -> Result<ValidationCounts, PollError> {
-        let summary =
-            ValidationSummary::of(findings).expect("known parts are used only if they can be read");
-        let (errors, warnings) = (summary.counts.errors, summary.counts.warnings);
-        let unknown_schemas = summary.counts.unknown_schemas;
-        if errors > 0 && self.catalog.validation == ValidationMode::Refuse && !self.options.force {
-            return Err(PollError::Refused(errors_text(&summary)));
-        }
-        if let Some(first) = summary.errors.first() {
-            tracing::warn!(
-                errors,
-                warnings,
-                unknown_schemas,
-                first,
-                "the new content violates rules of OLM"
-            );
-        } else if let Some(first) = &summary.warning {
-            tracing::info!(
-                warnings,
-                unknown_schemas,
-                first,
-                "the new content has weaknesses"
-            );
-        }
-        Ok(summary.counts)
+/// Reports the findings and returns their numbers; `None` if the content was not validated. Fails if
+/// the catalog refuses content with errors, unless the poll is forced.
+pub(super) fn judge(
+    described: &Described,
+    validation: ValidationMode,
+    is_forced: bool,
+) -> Result<Option<ValidationCounts>, PollError> {
+    let Some(findings) = described.facts.documents.get(FINDINGS.name) else {
+        return Ok(None);
+    };
+    let summary =
+        ValidationSummary::of(findings).expect("known parts are used only if they can be read");
+    let ValidationCounts {
+        errors,
+        warnings,
+        unknown_schemas,
+    } = summary.counts;
+    if errors > 0 && validation == ValidationMode::Refuse && !is_forced {
+        return Err(PollError::Refused(errors_text(&summary)));
     }
+    if let Some(first) = summary.errors.first() {
+        tracing::warn!(
+            errors,
+            warnings,
+            unknown_schemas,
+            first,
+            "the new content violates rules of OLM"
+        );
+    } else if let Some(first) = &summary.warning {
+        tracing::info!(
+            warnings,
+            unknown_schemas,
+            first,
+            "the new content has weaknesses"
+        );
+    }
+    Ok(Some(summary.counts))
 }
 
 /// Names the first errors of a catalog, and what can be done.
