@@ -1,8 +1,9 @@
 # Every update of the series is pushed as an image under one tag, polled and read back: the mirror serves what was pushed and
-# writes what changed.
+# writes what changed. Other programs decode each object of each state: gunzip, Python, zstd and umoci. A copy follows each update.
 # shellcheck shell=bash
 
 STORE=$WORK/store
+COPY=$WORK/copy
 SOURCE=$REGISTRY/ns/updates:latest
 FILES=$WORK/files
 mkdir -p "$STORE" "$FILES"
@@ -19,6 +20,8 @@ one_step() {
   is "$name is published" "$(outcome "$STORE" "up=$SOURCE")" "published 10"
   new=$(comm -13 <(printf '%s\n' "$shards_before") <(shards "$STORE" up))
   served_as_pushed "$name"
+  decoded_elsewhere "$name" "$STORE"
+  copied "$name"
   written_as_changed "$name" "$step" "$before" "$new"
   [[ -z $new ]] || is "$name serves each of these packages by the snapshot's hash" \
     "$(while read -r package _; do echo "$package $(fetch zstd "$URL/catalogs/up/packages/$package" | sha256)"; done <<<"$new")" "$new"
@@ -34,6 +37,32 @@ served_as_pushed() {
   done
   is "$1 is served whole: content-hash, identity, gzip, zstd" \
     "$(curl -sSf "$URL/catalogs/up/content-hash") ${sums[*]}" "$hash $hash $hash $hash"
+}
+
+# decoded_elsewhere NAME STORE: the objects of a state as they are stored. umoci reads them as a layout.
+decoded_elsewhere() {
+  local hash image gzip zstd layout=$WORK/layout
+  local python='import gzip, shutil, sys; shutil.copyfileobj(gzip.open(sys.stdin.buffer), sys.stdout.buffer)'
+  hash=$(content_hash "$2" up)
+  gzip=$2/$(current "$2" up | jq -r .all.gzip.key) zstd=$2/$(current "$2" up | jq -r .all.zstd.key)
+  is "$1 is decoded by gunzip, Python and zstd" \
+    "$(gunzip -c <"$gzip" | sha256) $(python3 -c "$python" <"$gzip" | sha256) $(zstd -qdc <"$zstd" | sha256)" "$hash $hash $hash"
+  image=$(snapshot "$2" up | jq -r '.image.manifests[0] | "sha256:\(.sha256) \(.size)"')
+  rm -rf "$layout" "$layout.files"
+  mkdir "$layout"
+  ln -s "$2/blobs" "$layout/blobs"
+  echo '{"imageLayoutVersion":"1.0.0"}' >"$layout/oci-layout"
+  jq -n --arg digest "${image% *}" --argjson size "${image#* }" '{schemaVersion: 2, manifests: [{digest: $digest, size: $size,
+    mediaType: "application/vnd.oci.image.manifest.v1+json", annotations: {"org.opencontainers.image.ref.name": "v1"}}]}' >"$layout/index.json"
+  succeeds "$1 is unpacked by umoci" umoci unpack --rootless --image "$layout:v1" "$layout.files"
+  is "$1 is the content in the image" "$("$CATALOG_MIRROR" render "$layout.files/rootfs/configs" | sha256)" "$hash"
+}
+
+# A copy makes the whole catalog from its shards and from its own state before.
+copied() {
+  succeeds "$1 is copied" "$CATALOG_MIRROR" sync "$STORE" "$COPY"
+  is "$1 has the same state in the copy" "$(current "$COPY" up)" "$(current "$STORE" up)"
+  decoded_elsewhere "$1 in the copy" "$COPY"
 }
 
 # Exactly the shards of changed packages, the encodings of the whole, the index, the snapshot, the pointers and the image, whose

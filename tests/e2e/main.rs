@@ -8,6 +8,7 @@ mod composed;
 mod config;
 mod consume;
 mod copies;
+mod decoded;
 mod dependencies;
 mod failed;
 mod findings;

@@ -138,9 +138,24 @@ sync http://127.0.0.1:1 copy
     cannot read the origin: cannot fetch catalogs.json (5 attempts): 127.0.0.1:1: cannot connect: Connection refused
 sync none copy
     none is not a store: it has no catalogs.json
+sync broken copy
+    of the origin is damaged: does not decode to the content that is recorded for it
 lss
     a similar subcommand exists: 'ls'
+# A fault of the program, which only tests can ask for.
+CATALOG_MIRROR_TEST_DAMAGE=all.json.gz poll --store s --catalog demo=dir:folder
+    all.json.gz was made, but does not decode to the lines of the catalog: nothing was published
 "#;
+
+/// Runs a line, which may begin with a variable of the environment.
+fn run(work: &Work, line: &str) -> Ran {
+    if let Some((variable, command)) = line.split_once(' ')
+        && let Some((name, value)) = variable.split_once('=')
+    {
+        return Ran::of(work.command(command).env(name, value));
+    }
+    work.run(line)
+}
 
 fn mistakes() -> impl Iterator<Item = (&'static str, &'static str)> {
     let lines = MISTAKES
@@ -186,9 +201,11 @@ fn mistakes_get_one_cause_in_plain_words() {
     ] {
         work.write(file, text);
     }
+    work.run("sync store broken").exits(0);
+    work.publish_broken_gzip("broken", "demo");
     let mut wrong = Vec::new();
     for (line, text) in mistakes() {
-        let ran = work.run(line);
+        let ran = run(&work, line);
         // A failed poll or rollback is a row of a table too.
         let is_quiet = ran.stdout.is_empty() || ran.stdout.contains(" OUTCOME ");
         let is_refused = matches!(ran.code, Some(1 | 2)) && is_quiet && ran.stderr.contains(text);

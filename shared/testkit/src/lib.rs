@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod answer;
+mod borders;
 mod cosign;
 mod cost;
 mod differential;
@@ -16,6 +17,7 @@ mod until;
 mod variant;
 
 pub use crate::answer::Answer;
+pub use crate::borders::BorderLines;
 pub use crate::cosign::Cosign;
 pub use crate::cost::grew_more_than_fourfold;
 pub use crate::differential::{Differential, REFUSED, Random};

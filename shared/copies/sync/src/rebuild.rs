@@ -4,8 +4,8 @@
 use std::sync::{Arc, atomic::Ordering};
 
 use model::{
-    Content, Index, IndexedMeta, Key, Kind, ObjectDigest, ObjectRef, Snapshot, StoredDocument,
-    decode_zstd,
+    Content, DecodedContent, Index, IndexedMeta, Key, Kind, ObjectDigest, ObjectRef, Snapshot,
+    StoredDocument, decode_zstd,
 };
 use olm::FACT_KINDS;
 use publish::{FactReader, KnownFacts, PublishedShards, StagedAll};
@@ -181,7 +181,7 @@ impl Copying<'_> {
             .iter_mut()
             .filter(|entry| entry.object.kind == Kind::Index)
         {
-            entry.content = Some(Content::of(&lines));
+            entry.content = Some(DecodedContent::Text(Content::of(&lines)));
         }
         if !self.copier.options.fetch_all {
             self.put(Kind::Index, file).await?;

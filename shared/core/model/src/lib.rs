@@ -26,7 +26,8 @@ pub use current::{
 };
 pub use document::{Document, DocumentCheck, DocumentError, FORMAT_VERSION, StoredDocument};
 pub use encoding::{
-    DOCUMENT_WINDOW_LOG, Encoding, ZSTD_WINDOW_LOG_MAX, decode_zstd, decode_zstd_to,
+    DOCUMENT_WINDOW_LOG, Encoding, ZSTD_WINDOW_LOG_MAX, ZstdFrameDecoder, decode_zstd,
+    decode_zstd_to,
 };
 pub use facts::{
     Facts, FindingSeverity, PackageFindings, SearchPackage, ValidationCounts, ValidationFinding,
@@ -38,8 +39,8 @@ pub use index::{Index, IndexedMeta, IndexedShard};
 pub use key::{CachePolicy, Key, Kind};
 pub use name::{CatalogName, CatalogNameError};
 pub use notified::{Notified, PublicationId};
-pub use object::{Content, ManifestEntry, ObjectDigest, ObjectRef};
-pub use snapshot::{AllFormats, CatalogImage, RENDER_VERSION, ShardRef, Snapshot};
+pub use object::{Content, DecodedContent, ManifestEntry, ObjectDigest, ObjectRef};
+pub use snapshot::{AllFormats, CatalogImage, RENDER_VERSION, SEGMENT_LINES, ShardRef, Snapshot};
 pub use source_ref::{
     AttachedSignature, INPUTS_MAX, ImageSignatures, SignedBy, SourceInput, SourceRef, Verified,
 };

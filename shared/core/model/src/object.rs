@@ -39,7 +39,21 @@ pub struct ManifestEntry {
     /// Kind, hash and size of the stored bytes.
     pub object: ObjectRef,
     /// Decoded content, where a document records it.
-    pub content: Option<Content>,
+    pub content: Option<DecodedContent>,
+}
+
+/// Content that an object decodes to, as far as its Snapshot records it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DecodedContent {
+    /// Lines or a document, in the encoding of the object's kind.
+    Text(Content),
+    /// Layer of an image: a tar archive in one gzip member.
+    Layer {
+        /// The sha256 of the archive.
+        diff_id: Sha256,
+        /// Maximum size of the archive, in bytes.
+        size_max: u64,
+    },
 }
 
 impl ObjectDigest {

@@ -3,12 +3,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Content, Document, Encoding, Kind, ManifestEntry, ObjectDigest, ObjectRef, Sha256,
-    StoredDocument,
+    Content, DecodedContent, Document, Encoding, Kind, ManifestEntry, ObjectDigest, ObjectRef,
+    Sha256, StoredDocument,
 };
 
 /// Version of the canonical form. It grows when the same FBC would give other bytes.
 pub const RENDER_VERSION: u32 = 1;
+
+/// Largest size of the lines that one segment of `all.json.gz` holds, in bytes.
+///
+/// A segment is a run of deflate blocks that begins and ends on a byte border and refers to nothing
+/// before it. Each Shard has its own: one for each such number of bytes of its lines, and one for
+/// the rest.
+pub const SEGMENT_LINES: u64 = 512 << 10;
+
+/// Maximum size of what the tar archive of an image adds to the lines of a Shard, in bytes: the
+/// headers of a folder and of a file, with names of at most 255 bytes, and the rest of a block. It
+/// is less than 4 KiB in the archives that this program makes.
+const LAYER_OVERHEAD_MAX: u64 = 16 << 10;
 
 /// One published state, a function of its content and of the compressors alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +36,11 @@ pub struct Snapshot {
     pub metas: u64,
     /// The whole catalog in its stored encodings.
     pub all: AllFormats,
+    /// Size of each segment of `all.json.gz` in bytes, in their order. The first one follows the
+    /// header of the gzip member, which has 10 bytes. The next publication copies the segments of
+    /// Packages that did not change. Empty if they were not recorded: it then deflates all lines.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub segments: Vec<u32>,
     /// Hash and size of the index of all Metas.
     pub index: ObjectDigest,
     /// Facts about the Packages by their kind: `findings` of the validation, unless the catalog is
@@ -119,8 +136,23 @@ impl Snapshot {
             .map(|facts| facts.with_kind(Kind::Facts))
     }
 
+    /// Returns each Shard with its segments of `all.json.gz`. `None` if the segments were not
+    /// recorded, or if their number is not the one that the lines need.
+    pub fn shards_with_segments(&self) -> Option<Vec<(&ShardRef, &[u32])>> {
+        let mut shards = Vec::new();
+        let mut left = &self.segments[..];
+        for shard in self.shards() {
+            let count = shard.lines.size.div_ceil(SEGMENT_LINES);
+            let (segments, later) = left.split_at_checked(usize::try_from(count).ok()?)?;
+            shards.push((shard, segments));
+            left = later;
+        }
+        left.is_empty().then_some(shards)
+    }
+
     /// Returns true if it does not contradict itself: its numbers are the sums of those of its
-    /// Shards, and these have the names that readers search for.
+    /// Shards, these have the names that readers search for, and as many segments as their lines
+    /// need, if those were recorded.
     pub fn is_consistent(&self) -> bool {
         // In byte order, each name once.
         if !self.packages.is_sorted_by(|a, b| a.name < b.name) {
@@ -128,6 +160,9 @@ impl Snapshot {
         }
         let is_unnamed = |shard: &ShardRef| shard.name.is_empty();
         if self.packages.first().is_some_and(is_unnamed) || !self.global.iter().all(is_unnamed) {
+            return false;
+        }
+        if !self.segments.is_empty() && self.shards_with_segments().is_none() {
             return false;
         }
         let mut size = 0_u64;
@@ -143,41 +178,60 @@ impl Snapshot {
     /// image's blobs, the index, the facts, the encodings of `all.json`.
     pub fn objects(&self) -> Vec<ManifestEntry> {
         let mut entries = Vec::new();
-        let mut add = |object, content| entries.push(ManifestEntry { object, content });
+        let mut seen = BTreeSet::new();
+        let mut add = |object: ObjectRef, content| {
+            if seen.insert(object.key()) {
+                entries.push(ManifestEntry { object, content });
+            }
+        };
         for shard in self.shards() {
-            add(shard.stored.with_kind(Kind::Package), Some(shard.lines));
+            let lines = DecodedContent::Text(shard.lines);
+            add(shard.stored.with_kind(Kind::Package), Some(lines));
         }
         if let Some(image) = &self.image {
-            for blob in image.blobs() {
-                add(blob.with_kind(Kind::Blob), None);
+            let archive = DecodedContent::Layer {
+                diff_id: image.diff_id,
+                size_max: self.layer_size_max(),
+            };
+            add(image.layer.with_kind(Kind::Blob), Some(archive));
+            for document in image.documents() {
+                add(document.with_kind(Kind::Blob), None);
             }
         }
         add(self.index.with_kind(Kind::Index), None);
         for facts in self.facts.values() {
             add(facts.with_kind(Kind::Facts), None);
         }
-        let all = Content {
+        let all = DecodedContent::Text(Content {
             sha256: self.content_hash,
             size: self.size,
-        };
+        });
         for encoding in Encoding::ALL {
-            if let Some(stored) = self.all.get(encoding) {
-                add(stored.with_kind(Kind::All(encoding)), Some(all));
+            if let Some(object) = self.all.get(encoding) {
+                add(object.with_kind(Kind::All(encoding)), Some(all));
             }
         }
-        let mut seen = BTreeSet::new();
-        entries.retain(|entry| seen.insert(entry.key()));
         entries
+    }
+
+    /// Returns the largest size that the tar archive of the image can have, in bytes.
+    fn layer_size_max(&self) -> u64 {
+        let shards = self.shards().count() as u64;
+        let around_lines = (shards + 1).saturating_mul(LAYER_OVERHEAD_MAX);
+        self.size.saturating_add(around_lines)
     }
 }
 
 impl CatalogImage {
     /// Returns all parts: the layer, the manifests, the configurations, the image index.
     pub fn blobs(&self) -> impl Iterator<Item = ObjectDigest> {
+        std::iter::once(self.layer).chain(self.documents())
+    }
+
+    /// Returns all parts but the layer.
+    fn documents(&self) -> impl Iterator<Item = ObjectDigest> {
         let documents = self.manifests.iter().chain(&self.configs).copied();
-        std::iter::once(self.layer)
-            .chain(documents)
-            .chain([self.index])
+        documents.chain([self.index])
     }
 }
 
@@ -217,6 +271,7 @@ pub(crate) mod tests {
                 gzip: digest("gzip"),
                 identity: None,
             },
+            segments: Vec::new(),
             index: digest("index"),
             facts: ["findings", "search"]
                 .map(|kind| (kind.to_owned(), digest(kind)))
@@ -273,6 +328,37 @@ pub(crate) mod tests {
         assert_eq!(kinds.join(" "), expected);
         let global = Key::Object(Kind::Package, Sha256::of(b"zstd global"));
         assert_eq!(objects[0].key(), global);
+    }
+
+    #[test]
+    fn shards_with_segments_need_one_for_each_512_kib_of_lines() {
+        let mut snapshot = snapshot();
+        assert_eq!(snapshot.shards_with_segments(), None);
+        snapshot.global = None;
+        snapshot.packages.truncate(3);
+        let sizes = [SEGMENT_LINES, SEGMENT_LINES + 1, 0];
+        for (shard, size) in snapshot.packages.iter_mut().zip(sizes) {
+            shard.lines.size = size;
+        }
+        snapshot.size = sizes.iter().sum();
+        assert!(snapshot.is_consistent());
+        for (segments, expected) in [
+            (&[7, 8, 9][..], true),
+            (&[7, 8], false),
+            (&[7, 8, 9, 1], false),
+        ] {
+            snapshot.segments = segments.to_vec();
+            assert_eq!(snapshot.is_consistent(), expected, "{segments:?}");
+            let of_shards = snapshot.shards_with_segments();
+            assert_eq!(of_shards.is_some(), expected, "{segments:?}");
+            if let Some(of_shards) = of_shards {
+                let segments = of_shards.iter().map(|(_, segments)| *segments);
+                assert!(segments.eq([&[7][..], &[8, 9], &[]]));
+            }
+        }
+        snapshot.segments = vec![7, 8, 9];
+        let read = Snapshot::from_stored(&snapshot.to_stored().unwrap()).unwrap();
+        assert_eq!(read, snapshot);
     }
 
     use crate::Key;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use model::{Hasher, Kind, ObjectDigest};
+use model::{Hasher, Kind, ObjectDigest, SEGMENT_LINES, Sha256};
 
 use crate::RenderError;
 
@@ -13,7 +13,7 @@ pub(crate) type Block = Vec<u8>;
 
 /// Size of a block, in bytes: small enough that a dozen in flight do not matter, large enough that
 /// segments, which know nothing of those before them, take 1 % more than with the size of 1 MiB.
-pub(crate) const BLOCK_BYTES: usize = 512 << 10;
+pub(crate) const BLOCK_BYTES: usize = SEGMENT_LINES as usize;
 
 /// A block on its way to the compressors.
 pub(crate) struct Piece {
@@ -21,15 +21,14 @@ pub(crate) struct Piece {
     pub(crate) frame: Vec<u8>,
     pub(crate) block: Block,
     /// The block as a segment, if a published object has it.
-    pub(crate) deflated: Option<Vec<u8>>,
+    pub(crate) published: Option<PublishedSegment>,
 }
 
-/// Moves lines to a block until it is full. Returns true if it is.
-pub(crate) fn fill(block: &mut Block, lines: &mut &[u8]) -> bool {
-    let (now, later) = lines.split_at(lines.len().min(BLOCK_BYTES - block.len()));
-    block.extend_from_slice(now);
-    *lines = later;
-    block.len() == BLOCK_BYTES
+/// A segment as it was read, which was not checked.
+pub(crate) struct PublishedSegment {
+    pub(crate) bytes: Vec<u8>,
+    /// The sha256 in the key of the object that it comes from.
+    pub(crate) object: Sha256,
 }
 
 /// Destination of the bytes of one object.

@@ -11,7 +11,7 @@ use libdeflater::{CompressionLvl, Compressor};
 
 /// End of a segment: an empty stored block (RFC 1951, section 3.2.4), without the three bits of its
 /// header. Other bytes of a segment may look the same.
-pub(crate) const BORDER: [u8; 4] = [0, 0, 0xff, 0xff];
+const BORDER: [u8; 4] = [0, 0, 0xff, 0xff];
 /// Size of the header of a block.
 const BLOCK_HEADER_BITS: usize = 3;
 

@@ -39,6 +39,14 @@ pub enum RenderError {
         /// Error of the store.
         source: io::Error,
     },
+    /// An object was made whose bytes do not decode to the lines.
+    #[error(
+        "{part} was made, but does not decode to the lines of the catalog: nothing was published"
+    )]
+    NotDecoded {
+        /// Name of the object, such as `all.json.gz`.
+        part: &'static str,
+    },
     /// The temporary file for compressed Shards fails.
     #[error("cannot use temporary storage")]
     Scratch(#[source] io::Error),

@@ -1,26 +1,29 @@
 //! The objects that one pass over the catalog writes.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io::Write;
+use std::mem;
 
 use flate2::Crc;
 use model::{Encoding, Hasher, Kind, ObjectDigest, Sha256, ZSTD_WINDOW_LOG_MAX};
 
-use crate::block::{HashingWriter, Sink, Sinks, failed};
-use crate::gzip::{Deflated, HEADER, LAST_BLOCK, Segment, Segments};
+use crate::block::{Block, HashingWriter, Sink, Sinks, failed};
+use crate::gzip::{Deflated, GZIP, HEADER, LAST_BLOCK, Segment, Segments};
+use crate::proof::{FrameProof, as_made};
 use crate::{RenderError, RenderSettings, shard::encoder};
 
 const ZSTD: &str = "all.json.zst";
-pub(crate) const GZIP: &str = "all.json.gz";
 const IDENTITY: &str = "all.json";
 const LAYER: &str = "the image's layer";
 
 /// The objects that have a sink.
 pub(crate) struct Outputs {
-    zstd: Option<zstd::Encoder<'static, HashingWriter<Sink>>>,
+    zstd: Option<ZstdFrame>,
     gzip: Option<GzipMember>,
     layer: Option<Layer>,
     identity: Option<Sink>,
+    /// Sizes of the segments of lines so far.
+    segments: Vec<u32>,
 }
 
 /// Digests of the objects that were written.
@@ -29,6 +32,8 @@ pub(crate) struct Written {
     pub(crate) made: BTreeMap<Kind, ObjectDigest>,
     /// The sha256 of the uncompressed tar archive of the layer, if that has a sink.
     pub(crate) diff_id: Option<Sha256>,
+    /// Size of each segment of lines in bytes; none if no object has segments.
+    pub(crate) segments: Vec<u32>,
 }
 
 impl Outputs {
@@ -41,12 +46,14 @@ impl Outputs {
         let zstd = sinks.remove(&Kind::All(Encoding::Zstd));
         let gzip = sinks.remove(&Kind::All(Encoding::Gzip));
         let layer = sinks.remove(&Kind::Blob);
-        let zstd = zstd.map(|sink| zstd_frame(HashingWriter::new(sink), size, settings.zstd_level));
         Ok(Self {
-            zstd: zstd.transpose().map_err(failed(ZSTD))?,
+            zstd: zstd
+                .map(|sink| ZstdFrame::begin(sink, size, settings.zstd_level))
+                .transpose()?,
             gzip: gzip.map(|sink| GzipMember::begin(sink, GZIP)).transpose()?,
             layer: layer.map(Layer::begin).transpose()?,
             identity: sinks.remove(&Kind::All(Encoding::Identity)),
+            segments: Vec::new(),
         })
     }
 
@@ -63,24 +70,31 @@ impl Outputs {
     /// Writes all segments to each object.
     pub(crate) fn write(mut self, segments: &Segments) -> Result<Written, RenderError> {
         for segment in segments.iter() {
-            self.add(&segment.map_err(failed(GZIP))?)?;
+            self.add(segment?)?;
         }
         self.end()
     }
 
-    fn add(&mut self, segment: &Segment) -> Result<(), RenderError> {
-        let lines = &segment.piece.block;
-        if let Some(zstd) = &mut self.zstd {
-            zstd.write_all(lines).map_err(failed(ZSTD))?;
-        }
+    fn add(&mut self, segment: Segment) -> Result<(), RenderError> {
         if let Some(gzip) = &mut self.gzip {
             gzip.add(&segment.lines)?;
         }
         if let Some(layer) = &mut self.layer {
-            layer.add(segment)?;
+            layer.add(&segment)?;
+        }
+        let lines = segment.piece.block;
+        // The end of the layer has no lines.
+        if lines.is_empty() {
+            return Ok(());
+        }
+        if self.has_segments() {
+            self.segments.push(segment.lines.bytes.len() as u32);
         }
         if let Some(identity) = &mut self.identity {
-            identity.write_all(lines).map_err(failed(IDENTITY))?;
+            identity.write_all(&lines).map_err(failed(IDENTITY))?;
+        }
+        if let Some(zstd) = &mut self.zstd {
+            zstd.add(lines)?;
         }
         Ok(())
     }
@@ -89,8 +103,7 @@ impl Outputs {
         let mut made = BTreeMap::new();
         let mut diff_id = None;
         if let Some(zstd) = self.zstd {
-            let written = zstd.finish().and_then(HashingWriter::finish);
-            made.insert(Kind::All(Encoding::Zstd), written.map_err(failed(ZSTD))?);
+            made.insert(Kind::All(Encoding::Zstd), zstd.end()?);
         }
         if let Some(gzip) = self.gzip {
             made.insert(Kind::All(Encoding::Gzip), gzip.end()?);
@@ -102,16 +115,67 @@ impl Outputs {
         if let Some(mut identity) = self.identity {
             identity.flush().map_err(failed(IDENTITY))?;
         }
-        Ok(Written { made, diff_id })
+        Ok(Written {
+            made,
+            diff_id,
+            segments: self.segments,
+        })
     }
 }
 
-/// Begins the frame of `all.json.zst`.
-fn zstd_frame<W: Write>(sink: W, size: u64, level: i32) -> io::Result<zstd::Encoder<'static, W>> {
-    let mut frame = encoder(sink, level, size)?;
-    // Versions of a package repeat each other, some megabytes apart.
-    frame.window_log(ZSTD_WINDOW_LOG_MAX)?;
-    Ok(frame)
+/// `all.json.zst`: one frame of all lines.
+struct ZstdFrame<W: Write = Sink> {
+    encoder: zstd::Encoder<'static, Vec<u8>>,
+    proven: ProvenFrame<W>,
+}
+
+impl<W: Write> ZstdFrame<W> {
+    fn begin(sink: W, size: u64, level: i32) -> Result<Self, RenderError> {
+        let mut encoder = encoder(Vec::new(), level, size).map_err(failed(ZSTD))?;
+        // Versions of a package repeat each other, some megabytes apart.
+        let window = encoder.window_log(ZSTD_WINDOW_LOG_MAX);
+        window.map_err(failed(ZSTD))?;
+        let proven = ProvenFrame {
+            sink: HashingWriter::new(sink),
+            proof: FrameProof::new().map_err(failed(ZSTD))?,
+        };
+        Ok(Self { encoder, proven })
+    }
+
+    fn add(&mut self, lines: Block) -> Result<(), RenderError> {
+        self.encoder.write_all(&lines).map_err(failed(ZSTD))?;
+        self.proven.proof.expect(lines);
+        let made = mem::take(self.encoder.get_mut());
+        self.proven.put(&as_made(ZSTD, made))
+    }
+
+    fn end(mut self) -> Result<ObjectDigest, RenderError> {
+        let made = self.encoder.finish().map_err(failed(ZSTD))?;
+        self.proven.put(&as_made(ZSTD, made))?;
+        self.proven.end()
+    }
+}
+
+/// A zstd frame that is decompressed as it is written.
+struct ProvenFrame<W: Write> {
+    sink: HashingWriter<W>,
+    proof: FrameProof,
+}
+
+impl<W: Write> ProvenFrame<W> {
+    fn put(&mut self, bytes: &[u8]) -> Result<(), RenderError> {
+        if !self.proof.passes(bytes) {
+            return Err(RenderError::NotDecoded { part: ZSTD });
+        }
+        self.sink.write_all(bytes).map_err(failed(ZSTD))
+    }
+
+    fn end(self) -> Result<ObjectDigest, RenderError> {
+        if !self.proof.ends() {
+            return Err(RenderError::NotDecoded { part: ZSTD });
+        }
+        self.sink.finish().map_err(failed(ZSTD))
+    }
 }
 
 /// The layer of the image: a tar archive in one gzip member.
@@ -184,11 +248,14 @@ mod tests {
         let line = |number: u32| format!("{{\"name\":\"demo.v{}\"}}\n", number % 4099);
         let lines: String = (0..40_000).map(line).collect();
         let frame_of_pieces = |length: usize| {
-            let mut frame = zstd_frame(Vec::new(), lines.len() as u64, 2).unwrap();
+            let mut bytes = Vec::new();
+            let mut frame = ZstdFrame::begin(&mut bytes, lines.len() as u64, 2).unwrap();
             for piece in lines.as_bytes().chunks(length) {
-                frame.write_all(piece).unwrap();
+                frame.add(piece.to_vec()).unwrap();
             }
-            frame.finish().unwrap()
+            let digest = frame.end().unwrap();
+            assert_eq!(digest, ObjectDigest::of(&bytes));
+            bytes
         };
         let whole = frame_of_pieces(lines.len());
         let decoded = decode_zstd(&whole, lines.len() as u64).unwrap();

@@ -165,6 +165,7 @@ impl Rendering {
                 gzip: made(Encoding::Gzip)?,
                 identity: made(Encoding::Identity),
             },
+            segments: all.segments.clone(),
             index,
             facts: BTreeMap::new(),
             global: shards.next_if(|first| first.name.is_empty()),

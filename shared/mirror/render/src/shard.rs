@@ -226,7 +226,8 @@ pub trait StoredShards: Send + Sync {
     fn load(&self, stored: &ObjectDigest) -> io::Result<Vec<u8>>;
 
     /// Opens the `all.json.gz` of a state that shares Shards with the next one. `None` if there is
-    /// none, or if it cannot be opened: it only saves work. Default: `None`.
+    /// none, if its segments were not recorded, or if it cannot be opened: it only saves work.
+    /// Default: `None`.
     fn gzip(&self) -> Option<PublishedGzip> {
         None
     }

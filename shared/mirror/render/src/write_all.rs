@@ -1,15 +1,13 @@
-use std::io;
+use std::io::{self, Read};
 use std::thread::{self, ScopedJoinHandle};
 use std::{collections::BTreeMap, mem, num::NonZero};
 
 use model::{Encoding, Hasher, Kind, ObjectDigest, Sha256};
-use xxhash_rust::xxh64::Xxh64;
 
-use crate::block::{BLOCK_BYTES, Block, Piece, Sinks, fill};
+use crate::block::{BLOCK_BYTES, Block, Piece, PublishedSegment, Sinks};
 use crate::gzip::{self, Lanes};
-use crate::inflate::{DeflatedBlock, PublishedGzip, PublishedSegments};
 use crate::outputs::Outputs;
-use crate::{RenderError, Rendering, Shard, shard::copy_lines};
+use crate::{PublishedGzip, RenderError, Rendering, Shard};
 
 /// Kind of `all.json`, whose digest is that of the content.
 const IDENTITY: Kind = Kind::All(Encoding::Identity);
@@ -25,6 +23,9 @@ pub struct AllFacts {
     pub made: BTreeMap<Kind, ObjectDigest>,
     /// The sha256 of the uncompressed tar archive of the layer, if that had a sink.
     pub diff_id: Option<Sha256>,
+    /// Size of each segment of `all.json.gz` in bytes, in their order; none if neither it nor the
+    /// layer had a sink.
+    pub segments: Vec<u32>,
 }
 
 impl Rendering {
@@ -43,13 +44,16 @@ impl Rendering {
             let threads = thread::available_parallelism().map_or(1, NonZero::get);
             let level = outputs.has_segments().then_some(settings.gzip_level);
             let (lanes, segments) = gzip::lanes(scope, threads, level);
+            let published = match outputs.has_segments() {
+                true => self.published()?,
+                false => None,
+            };
             let mut blocks = BlockWriter {
                 hasher: Hasher::new(),
                 layer: outputs.has_layer().then(oci::Layer::default),
                 frame: Vec::new(),
-                block: Vec::with_capacity(BLOCK_BYTES),
-                deflated: None,
-                has_segments: outputs.has_segments(),
+                published,
+                sizes: Vec::new().into_iter(),
                 lanes,
                 has_stopped: false,
             };
@@ -74,103 +78,78 @@ impl Rendering {
                 size,
                 made: written.made,
                 diff_id: written.diff_id,
+                segments: written.segments,
             })
         })
     }
 
-    fn feed(&self, blocks: &mut BlockWriter) -> Result<(), RenderError> {
-        let mut published = self.published_segments(blocks)?;
-        for shard in &self.shards {
-            self.context.check_budget()?;
-            let compressed = shard.body.read(&self.context)?;
-            blocks.begin(shard);
-            if let Some(published) = &mut published
-                && in_published(published.rest.sha256, published.find(shard))?
-            {
-                self.feed_segment(shard, &compressed, published, blocks)?;
-            } else {
-                self.feed_shard(shard, &compressed, blocks)?;
-            }
-            blocks.send().map_err(RenderError::Scratch)?;
+    /// Opens a published `all.json.gz`, if it may have segments of some Shards.
+    fn published(&self) -> Result<Option<PublishedGzip>, RenderError> {
+        if !self.shards.iter().any(Shard::is_stored) {
+            return Ok(None);
         }
-        if let Some(published) = published {
-            in_published(published.rest.sha256, published.end())?;
-        }
-        blocks.end().map_err(RenderError::Scratch)
+        let Some(mut published) = self.context.stored.gzip() else {
+            return Ok(None);
+        };
+        let header = published.read_header();
+        header.map_err(unusable(published.sha256()))?;
+        Ok(Some(published))
     }
 
-    /// Feeds a Shard from a published `all.json.gz`, whose lines must have the checksum of the
-    /// stored Shard.
-    fn feed_segment(
-        &self,
-        shard: &Shard,
-        compressed: &[u8],
-        published: &mut PublishedSegments,
-        blocks: &mut BlockWriter,
-    ) -> Result<(), RenderError> {
-        // The content hash takes another pass over the lines; a second sha256 would cost as much as
-        // decompressing them.
-        let mut check = Xxh64::new(0);
-        let fed = published.blocks(shard.lines.size, |block| {
-            check.update(&block.lines);
+    fn feed(&self, blocks: &mut BlockWriter) -> Result<(), RenderError> {
+        for shard in &self.shards {
+            self.context.check_budget()?;
+            self.feed_shard(shard, blocks)?;
+        }
+        blocks.end()
+    }
+
+    /// Decompresses a Shard. Lines of the store are compared with those of a published segment, or
+    /// hashed if there is none.
+    fn feed_shard(&self, shard: &Shard, blocks: &mut BlockWriter) -> Result<(), RenderError> {
+        let has_segments = blocks.begin(shard)?;
+        let compressed = shard.body.read(&self.context)?;
+        let undecoded = |error| match shard.is_stored() {
+            true => RenderError::Damaged(shard.stored.sha256),
+            false => RenderError::Scratch(error),
+        };
+        let mut lines = zstd::Decoder::with_buffer(&compressed[..]).map_err(undecoded)?;
+        let is_hashed = shard.is_stored() && !has_segments;
+        let mut hasher = Hasher::new();
+        let mut size = 0;
+        loop {
+            let block = read_block(&mut lines).map_err(undecoded)?;
+            if block.is_empty() {
+                break;
+            }
             // A Package may have gigabytes.
-            self.check_budget().map_err(io::Error::other)?;
-            blocks.add_block(block)
-        });
-        self.context.check_budget()?;
-        in_published(published.rest.sha256, fed)?;
-        if compressed.last_chunk() != Some(&(check.digest() as u32).to_le_bytes()) {
-            return Err(RenderError::Damaged(published.rest.sha256));
+            self.check_budget()?;
+            size += block.len() as u64;
+            if is_hashed {
+                hasher.update(&block);
+            }
+            blocks.add(block)?;
+        }
+        if size != shard.lines.size || is_hashed && hasher.finish() != shard.lines.sha256 {
+            return Err(RenderError::Damaged(shard.stored.sha256));
         }
         Ok(())
     }
+}
 
-    fn published_segments(
-        &self,
-        blocks: &BlockWriter,
-    ) -> Result<Option<PublishedSegments>, RenderError> {
-        let is_useful = blocks.has_segments && self.shards.iter().any(Shard::is_stored);
-        let published = is_useful.then(|| self.context.stored.gzip()).flatten();
-        let begin = |published: PublishedGzip| {
-            in_published(published.sha256, PublishedSegments::begin(published))
-        };
-        published.map(begin).transpose()
-    }
-
-    /// Decompresses a Shard. Bytes of the store are hashed as well, before and after decompression.
-    fn feed_shard(
-        &self,
-        shard: &Shard,
-        compressed: &[u8],
-        blocks: &mut BlockWriter,
-    ) -> Result<(), RenderError> {
-        let mut check = Hasher::new();
-        let copied = copy_lines(compressed, |lines| {
-            if shard.is_stored() {
-                check.update(lines);
-            }
-            // A Package may have gigabytes.
-            self.check_budget().map_err(io::Error::other)?;
-            blocks.add(lines)
-        });
-        self.context.check_budget()?;
-        match copied {
-            Err(error) if !shard.is_stored() || error.kind() == STOPPED => {
-                Err(RenderError::Scratch(error))
-            }
-            Ok(()) if !shard.is_stored() || check.finish() == shard.lines.sha256 => Ok(()),
-            _ => Err(RenderError::Damaged(shard.stored.sha256)),
-        }
-    }
+/// Reads the next block. The last one has fewer bytes, or none.
+fn read_block(lines: &mut impl Read) -> io::Result<Block> {
+    let mut block = Vec::with_capacity(BLOCK_BYTES);
+    lines.take(BLOCK_BYTES as u64).read_to_end(&mut block)?;
+    Ok(block)
 }
 
 /// Names the published object in the error of reading it.
-fn in_published<T>(sha256: Sha256, read: io::Result<T>) -> Result<T, RenderError> {
-    read.map_err(|source| match source.kind() {
+fn unusable(sha256: Sha256) -> impl Fn(io::Error) -> RenderError {
+    move |source| match source.kind() {
         io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => RenderError::Damaged(sha256),
-        STOPPED => RenderError::Scratch(source),
         _ => RenderError::Unreadable { sha256, source },
-    })
+    }
 }
 
 fn join<T>(writer: ScopedJoinHandle<'_, T>) -> T {
@@ -179,71 +158,80 @@ fn join<T>(writer: ScopedJoinHandle<'_, T>) -> T {
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Kind of the error for a writer that has stopped. Its own error says why, and what was read is
-/// not at fault.
-const STOPPED: io::ErrorKind = io::ErrorKind::BrokenPipe;
-
-/// Collects lines into blocks, and sends each to the lanes.
+/// Sends blocks to the lanes.
 struct BlockWriter {
     hasher: Hasher,
     /// The tar archive around the lines, if the layer has a sink.
     layer: Option<oci::Layer>,
+    /// Tar headers that go before the next block.
     frame: Vec<u8>,
-    block: Block,
-    deflated: Option<Vec<u8>>,
-    /// True if blocks are deflated.
-    has_segments: bool,
+    published: Option<PublishedGzip>,
+    /// Sizes of the published segments of the Shard that come next.
+    sizes: std::vec::IntoIter<u32>,
     lanes: Lanes,
     /// True if a piece could not be sent, because the writer has stopped.
     has_stopped: bool,
 }
 
 impl BlockWriter {
-    fn begin(&mut self, shard: &Shard) {
+    /// Begins a Shard. Returns true if a published object has its segments.
+    fn begin(&mut self, shard: &Shard) -> Result<bool, RenderError> {
         if let Some(layer) = &mut self.layer {
-            self.frame
-                .extend(layer.before(&shard.name, shard.lines.size));
+            let header = layer.before(&shard.name, shard.lines.size);
+            self.frame.extend(header);
         }
+        let Some(published) = &mut self.published else {
+            return Ok(false);
+        };
+        let found = published.find(shard);
+        let sizes = found.map_err(unusable(published.sha256()))?;
+        let has_segments = sizes.is_some();
+        self.sizes = sizes.unwrap_or_default().into_iter();
+        Ok(has_segments)
     }
 
-    fn add(&mut self, mut lines: &[u8]) -> io::Result<()> {
-        self.hasher.update(lines);
-        while !lines.is_empty() {
-            if fill(&mut self.block, &mut lines) {
-                self.send()?;
-            }
+    /// Adds the next block of the Shard.
+    fn add(&mut self, block: Block) -> Result<(), RenderError> {
+        self.hasher.update(&block);
+        let mut segment = None;
+        if let Some(published) = &mut self.published
+            && let Some(size) = self.sizes.next()
+        {
+            let object = published.sha256();
+            let bytes = published.segment(size).map_err(unusable(object))?;
+            segment = Some(PublishedSegment { bytes, object });
+        }
+        self.send(block, segment)
+    }
+
+    /// Ends the catalog.
+    fn end(&mut self) -> Result<(), RenderError> {
+        if let Some(published) = self.published.take() {
+            let sha256 = published.sha256();
+            published.end().map_err(unusable(sha256))?;
+        }
+        if let Some(layer) = self.layer.take() {
+            self.frame.extend(layer.end());
+            self.send(Block::new(), None)?;
         }
         Ok(())
     }
 
-    /// Sends a block that was deflated before. No lines of its Shard wait.
-    fn add_block(&mut self, block: DeflatedBlock) -> io::Result<()> {
-        self.hasher.update(&block.lines);
-        self.block = block.lines;
-        self.deflated = Some(block.deflated);
-        self.send()
-    }
-
-    fn end(&mut self) -> io::Result<()> {
-        if let Some(layer) = self.layer.take() {
-            self.frame.extend(layer.end());
-        }
-        self.send()
-    }
-
-    fn send(&mut self) -> io::Result<()> {
-        if self.block.is_empty() && self.frame.is_empty() {
-            return Ok(());
-        }
+    fn send(
+        &mut self,
+        block: Block,
+        published: Option<PublishedSegment>,
+    ) -> Result<(), RenderError> {
         let piece = Piece {
             frame: mem::take(&mut self.frame),
-            block: mem::replace(&mut self.block, Vec::with_capacity(BLOCK_BYTES)),
-            deflated: self.deflated.take(),
+            block,
+            published,
         };
         if self.lanes.send(piece) {
             return Ok(());
         }
         self.has_stopped = true;
-        Err(io::Error::new(STOPPED, "a writer has stopped"))
+        let stopped = io::Error::new(io::ErrorKind::BrokenPipe, "a writer has stopped");
+        Err(RenderError::Scratch(stopped))
     }
 }

@@ -130,6 +130,7 @@ impl SnapshotBuilder {
                 gzip: put(Kind::All(Encoding::Gzip), crate::gzip(&all)),
                 identity,
             },
+            segments: Vec::new(),
             index: put(Kind::Index, stored(&index)),
             facts,
             global,

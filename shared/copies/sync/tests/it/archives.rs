@@ -13,8 +13,8 @@ use sync::{
 };
 
 use crate::kit::{
-    DERIVED, V1, V2, assert_sound, mirror, name, poll, publish, published, remake_image_index,
-    republish_stored, snapshot,
+    DECODED, DERIVED, V1, V2, assert_sound, mirror, name, poll, publish, publish_broken, published,
+    remake_image_index, republish_stored, snapshot,
 };
 
 /// Exports the catalog and returns the volumes.
@@ -61,6 +61,25 @@ async fn refusal(volumes: &[Vec<u8>]) -> String {
     match open(volumes).await {
         Err(SyncError::Archive(ArchiveError::Refused(reason))) => reason,
         other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn archive_with_an_object_that_does_not_decode_is_refused() {
+    for kind in DECODED {
+        let (_, from) = mirror(&[V1]).await;
+        let key = publish_broken(&from, kind).await;
+        let volumes = export(&from, packed(true)).await;
+        let error = open(&volumes).await.unwrap_err();
+        let text = model::text::chain(&error);
+        assert!(text.contains(&key.to_string()), "{text}");
+        assert!(text.contains("does not decode"), "{text}");
+        // The receiving side makes other bytes than those that are recorded.
+        let (memory, to) = mirror(&[]).await;
+        let report = import(&export(&from, packed(false)).await, &to).await;
+        let error = report.unwrap().error.unwrap();
+        assert!(error.contains(&key.to_string()), "{error}");
+        assert!(!memory.objects().contains_key(&key));
     }
 }
 

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, fs, sync::Arc};
 
 use model::{
-    CatalogImage, CatalogName, Catalogs, Current, Document, Facts, Key, Kind, ManifestEntry,
-    ObjectDigest, Outcome, PackageFindings, Sha256, Snapshot, StoredDocument,
+    CatalogImage, CatalogName, Catalogs, Current, Document, Encoding, Facts, Key, Kind,
+    ManifestEntry, ObjectDigest, Outcome, PackageFindings, Sha256, Snapshot, StoredDocument,
 };
 use oci::Documents;
 use olm::FINDINGS;
@@ -36,6 +36,14 @@ pub(crate) type Packages<'a> = &'a [(&'a str, usize)];
 /// facts for the search, and the image with its layer, four manifests, four configurations and the
 /// index over them.
 pub(crate) const DERIVED: u64 = 3 + 1 + 1 + 10;
+
+/// What is decoded before it is written.
+pub(crate) const DECODED: [Kind; 4] = [
+    Kind::All(Encoding::Zstd),
+    Kind::All(Encoding::Gzip),
+    Kind::All(Encoding::Identity),
+    Kind::Blob,
+];
 
 pub(crate) const V1: Packages<'_> = &[("cache", 3), ("database", 40), ("queue", 5), ("search", 2)];
 pub(crate) const V2: Packages<'_> = &[("cache", 3), ("database", 41), ("queue", 5), ("vault", 2)];
@@ -207,6 +215,38 @@ pub(crate) async fn republish(store: &Arc<dyn Store>, change: impl FnOnce(&mut S
     let mut changed = snapshot(store).await;
     change(&mut changed);
     republish_stored(store, &changed, changed.to_stored().unwrap()).await;
+}
+
+/// Changes a bit of the layer of the image or of an encoding of `all.json`, as if the object had
+/// been published so: its bytes fit its key, and do not decode. Returns the key.
+pub(crate) async fn publish_broken(store: &Arc<dyn Store>, kind: Kind) -> Key {
+    let mut broken = snapshot(store).await;
+    let Kind::All(encoding) = kind else {
+        let image = broken.image.unwrap();
+        let bytes = flipped(store, image.layer.with_kind(kind).key()).await;
+        let image = put_image(store, bytes, image.diff_id).await;
+        let key = image.layer.with_kind(kind).key();
+        republish(store, |snapshot| snapshot.image = Some(image)).await;
+        return key;
+    };
+    let object = broken.all.get(encoding).unwrap();
+    let bytes = flipped(store, object.with_kind(kind).key()).await;
+    let stored = put(store, kind, bytes).await;
+    match encoding {
+        Encoding::Zstd => broken.all.zstd = stored,
+        Encoding::Gzip => broken.all.gzip = stored,
+        Encoding::Identity => broken.all.identity = Some(stored),
+    }
+    republish(store, |snapshot| snapshot.all = broken.all).await;
+    stored.with_kind(kind).key()
+}
+
+async fn flipped(store: &Arc<dyn Store>, key: Key) -> Vec<u8> {
+    let (bytes, _) = store.read_all(&key, 1 << 20).await.unwrap();
+    let mut bytes = bytes.to_vec();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x10;
+    bytes
 }
 
 /// Names a Snapshot in the published pointer that is stored with these bytes.

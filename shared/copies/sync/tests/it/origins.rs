@@ -2,13 +2,16 @@
 //! program.
 
 use std::io::{Read, Write};
+use std::sync::Arc;
 
 use model::{Key, Kind, Outcome, Sha256, Snapshot};
 use rstest::rstest;
+use store::Store;
+use upkeep::ObjectProblem;
 
 use crate::kit::{
-    DERIVED, V1, V2, assert_sound, copied, copy, failed_copy, mirror, options, publish, published,
-    put, put_image, remake_image_index, republish, snapshot,
+    DECODED, DERIVED, V1, V2, assert_sound, copied, copy, failed_copy, mirror, name, options,
+    publish, publish_broken, published, put, put_image, remake_image_index, republish, snapshot,
 };
 /// An object of the origin that is not what its key says gets no key in the store.
 #[tokio::test(flavor = "multi_thread")]
@@ -21,6 +24,53 @@ async fn copy_of_damaged_origin_fails() {
         assert!(error.contains(&entry.key().to_string()), "{error}");
         assert!(!memory.objects().contains_key(&entry.key()));
     }
+}
+
+/// An object of the origin that has the right bytes for its key, and does not decode.
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_of_origin_whose_object_does_not_decode_fails_and_verify_names_it() {
+    for kind in DECODED {
+        let (_, from) = mirror(&[V1, V2]).await;
+        let key = publish_broken(&from, kind).await;
+        for rebuild in [true, false] {
+            let (memory, error) = failed_copy(&from, rebuild).await;
+            assert!(error.contains(&format!("{key} of the origin")), "{error}");
+            assert!(error.contains("does not decode"), "{error}");
+            assert!(!memory.objects().contains_key(&key));
+            // A copy that has the state before.
+            let (memory, to) = mirror(&[V1]).await;
+            let before = published(&memory).await;
+            let report = copy(&from, &to, options(rebuild)).await;
+            assert_eq!(report.outcome, Outcome::Failed, "{report:?}");
+            assert!(!memory.objects().contains_key(&key));
+            assert_eq!(published(&memory).await, before);
+        }
+        let found = upkeep::verify(&*from, &name()).await.unwrap().findings;
+        let problems: Vec<_> = found
+            .into_iter()
+            .map(|finding| (finding.key, finding.problem))
+            .collect();
+        assert_eq!(problems, [(key, ObjectProblem::Content)]);
+    }
+}
+
+/// The sizes of the segments tell where the next publication finds them. A copy takes them as they
+/// are, and makes the same bytes whatever they say.
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_after_a_state_with_a_wrong_record_of_segments_is_right() {
+    let (_, from) = mirror(&[V1]).await;
+    let forge = |snapshot: &mut Snapshot| {
+        snapshot.segments[0] -= 1;
+        snapshot.segments[1] += 1;
+    };
+    republish(&from, forge).await;
+    let (memory, report) = copied(&from, options(true)).await;
+    assert_eq!(report.error, None);
+    let to: Arc<dyn Store> = Arc::new(memory.clone());
+    publish(&from, &name(), V2).await;
+    let report = copy(&from, &to, options(true)).await;
+    assert_eq!((report.error, report.not_rebuilt), (None, vec![]));
+    assert_sound(&memory).await;
 }
 
 /// Another version of this program, or of its compressor, makes another image, which cannot be made

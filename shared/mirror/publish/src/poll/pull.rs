@@ -148,20 +148,14 @@ impl StoredShards for PublishedShards {
 
     fn gzip(&self) -> Option<PublishedGzip> {
         let base = self.base.as_ref()?;
-        let object = base.all.gzip.with_kind(Kind::All(Encoding::Gzip));
-        let opened = self
-            .runtime
-            .block_on(self.store.open(&object.key(), None))
-            .ok()?;
-        let bytes = StreamReader::new(opened.body.map_err(io::Error::other));
-        Some(PublishedGzip {
-            sha256: object.digest.sha256,
-            shards: base
-                .shards()
-                .map(|shard| (shard.name.clone(), shard.lines))
-                .collect(),
-            bytes: Box::new(SyncIoBridge::new_with_handle(bytes, self.runtime.clone())),
-        })
+        if base.segments.is_empty() {
+            return None;
+        }
+        let key = base.all.gzip.with_kind(Kind::All(Encoding::Gzip)).key();
+        let opened = self.runtime.block_on(self.store.open(&key, None));
+        let bytes = StreamReader::new(opened.ok()?.body.map_err(io::Error::other));
+        let bytes = SyncIoBridge::new_with_handle(bytes, self.runtime.clone());
+        PublishedGzip::new(base, Box::new(bytes))
     }
 
     fn known_chunks(&self) -> Option<&KnownChunks> {

@@ -3,7 +3,7 @@
 use std::io::{self, Read, Seek};
 use std::{collections::HashMap, fs::File, sync::Arc};
 
-use model::{Content, Encoding, IndexedMeta, Kind, ObjectDigest, Sha256, ShardRef};
+use model::{Encoding, IndexedMeta, Kind, ObjectDigest, Sha256, ShardRef, Snapshot};
 use render::{
     AllFacts, KnownChunks, NoStoredShards, PublishedGzip, RenderError, RenderSettings, Renderer,
     Rendering, Sink, StoredShards,
@@ -102,10 +102,8 @@ pub(crate) const LINES: &str = r#"{"schema":"custom","value":1}
 pub(crate) struct Store {
     /// The Shards by the hash of their lines.
     pub(crate) shards: HashMap<Sha256, (ObjectDigest, Vec<u8>)>,
-    /// Names and lines of all Shards.
-    pub(crate) contents: Vec<(String, Content)>,
-    /// `all.json.gz`, which may be damaged.
-    pub(crate) gzip: Option<Vec<u8>>,
+    /// The Snapshot, and `all.json.gz`, which may be damaged.
+    pub(crate) published: Option<(Snapshot, Vec<u8>)>,
     /// A Shard, and the work that its reader has stopped when it is read.
     pub(crate) stopping: Option<(ObjectDigest, Budget)>,
     /// Chunks that are not parsed; `None` if they are not hashed.
@@ -113,6 +111,7 @@ pub(crate) struct Store {
 }
 
 impl Store {
+    /// Returns the Shards of a rendering.
     pub(crate) fn of(rendering: &Rendering) -> Self {
         let mut store = Self::default();
         for shard in rendering.shards() {
@@ -120,9 +119,20 @@ impl Store {
             store
                 .shards
                 .insert(shard.lines.sha256, (shard.stored, bytes));
-            store.contents.push((shard.name.clone(), shard.lines));
         }
         store
+    }
+
+    /// Returns all of a rendering that the next one may use.
+    pub(crate) fn published(rendering: &Rendering) -> Self {
+        let kinds = [Kind::All(Encoding::Zstd), GZIP, Kind::Blob];
+        let ([_, gzip, _], facts) = written(rendering, kinds).unwrap();
+        let index = ObjectDigest::of(b"index");
+        let snapshot = rendering.snapshot(&facts, index, None).unwrap();
+        Self {
+            published: Some((snapshot, gzip)),
+            ..Self::of(rendering)
+        }
     }
 }
 
@@ -146,12 +156,8 @@ impl StoredShards for Store {
     }
 
     fn gzip(&self) -> Option<PublishedGzip> {
-        let bytes = self.gzip.clone()?;
-        Some(PublishedGzip {
-            sha256: Sha256::of(&bytes),
-            shards: self.contents.clone().into(),
-            bytes: Box::new(io::Cursor::new(bytes)),
-        })
+        let (snapshot, bytes) = self.published.clone()?;
+        PublishedGzip::new(&snapshot, Box::new(io::Cursor::new(bytes)))
     }
 
     fn known_chunks(&self) -> Option<&KnownChunks> {

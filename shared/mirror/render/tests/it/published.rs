@@ -8,7 +8,7 @@ use render::{
 };
 
 use crate::kit::{
-    CATALOG, GZIP, KINDS, LINES, Store, all, gunzip, noise, render, settings, shard_refs,
+    CATALOG, GZIP, IDENTITY, KINDS, LINES, Store, all, gunzip, noise, render, settings, shard_refs,
     try_render, written,
 };
 
@@ -77,22 +77,20 @@ fn gzip_and_layer(
     Ok(made)
 }
 
+/// Packages of the published catalog, one of them of several segments.
+fn before(large: &str) -> [(&str, &str); 5] {
+    [("a", "1"), ("b", large), ("c", "3"), ("d", "4"), ("f", "6")]
+}
+
 #[test]
 fn segments_of_a_published_catalog_make_the_same_bytes_and_damage_is_found() {
     let large = noise();
-    let before = [
-        ("a", "1"),
-        ("b", &*large),
-        ("c", "3"),
-        ("d", "4"),
-        ("f", "6"),
-    ];
-    let [bytes, _] = gzip_and_layer(&before, Arc::new(NoStoredShards)).unwrap();
-    let rendering = packages(&before, Arc::new(NoStoredShards));
-    let store = Store::of(&rendering);
+    let before = before(&large);
+    let store = Store::published(&packages(&before, Arc::new(NoStoredShards)));
+    let (snapshot, bytes) = store.published.clone().unwrap();
     let published = |bytes: Vec<u8>| {
         Arc::new(Store {
-            gzip: Some(bytes),
+            published: Some((snapshot.clone(), bytes)),
             ..store.clone()
         })
     };
@@ -123,37 +121,101 @@ fn segments_of_a_published_catalog_make_the_same_bytes_and_damage_is_found() {
             "{}",
             update.len()
         );
-        let mut damaged = 0;
         for at in (0..bytes.len())
             .step_by(bytes.len() / 5)
             .chain((bytes.len() - 24..bytes.len()).step_by(2))
         {
             let mut flipped = bytes.clone();
             flipped[at] ^= 0x10;
-            for bytes in [
-                flipped,
-                bytes[..at].to_vec(),
-                [&bytes[..at], &bytes[at + 1..]].concat(),
-            ] {
-                match gzip_and_layer(update, published(bytes)) {
-                    // A bit that no content depends on.
-                    Ok(made) => assert!(
-                        made.map(|made| gunzip(&made)) == [0, 1].map(|of| gunzip(&anew[of])),
-                        "{} at {at}",
-                        update.len()
-                    ),
-                    Err(RenderError::Damaged { .. }) => damaged += 1,
-                    Err(error) => panic!("{error}"),
-                }
+            let longer = [&bytes[..at], &[0], &bytes[at..]].concat();
+            let shorter = [&bytes[..at], &bytes[at + 1..]].concat();
+            for bytes in [flipped, longer, shorter, bytes[..at].to_vec()] {
+                let made = gzip_and_layer(update, published(bytes)).map(drop);
+                let error = made.unwrap_err();
+                assert!(
+                    matches!(error, RenderError::Damaged(sha256) if sha256 == snapshot.all.gzip.sha256),
+                    "{} at {at}: {error}",
+                    update.len()
+                );
             }
         }
-        assert!(damaged > 40, "{damaged}");
     };
     thread::scope(|scope| {
         for update in updates {
             scope.spawn(|| check(update));
         }
     });
+}
+
+#[test]
+fn record_of_segments_that_is_wrong_is_found_or_not_used() {
+    let large = noise();
+    let before = before(&large);
+    let store = Store::published(&packages(&before, Arc::new(NoStoredShards)));
+    let (snapshot, bytes) = store.published.clone().unwrap();
+    let update = [("b", &*large), ("c", "other"), ("d", "4"), ("f", "6")];
+    let anew = gzip_and_layer(&update, Arc::new(NoStoredShards)).unwrap();
+    let made = |change: &dyn Fn(&mut Vec<u32>)| {
+        let mut snapshot = snapshot.clone();
+        change(&mut snapshot.segments);
+        let published = Some((snapshot, bytes.clone()));
+        let store = store.clone();
+        gzip_and_layer(&update, Arc::new(Store { published, ..store }))
+    };
+    let unused: [&dyn Fn(&mut Vec<u32>); 5] = [
+        &|segments| segments.clear(),
+        &|segments| segments.truncate(5),
+        &|segments| segments.push(1),
+        &|segments| segments[1] = u32::MAX,
+        &|segments| segments[1] = (513 << 10) + 1,
+    ];
+    for change in unused {
+        assert!(made(change).unwrap() == anew);
+    }
+    assert_eq!(snapshot.segments.len(), 6);
+    let lines = anew.each_ref().map(|made| gunzip(made));
+    let mut found = 0;
+    for segment in 0..5 {
+        // The sum is right, so only what the segments decode to tells that the border is not.
+        for moved in [1, 4, 5, 9] {
+            let made = made(&|segments| {
+                segments[segment] -= moved;
+                segments[segment + 1] += moved;
+            });
+            match made {
+                // The end of a segment is a block of its own, which may belong to either side.
+                Ok(made) => assert!(made.map(|made| gunzip(&made)) == lines, "{moved}"),
+                Err(error) if error.is_damage() => found += 1,
+                Err(error) => panic!("{moved} bytes of {segment}: {error}"),
+            }
+        }
+        let error = made(&|segments| segments[segment] += 1).map(drop);
+        let error = error.unwrap_err();
+        assert!(error.is_damage(), "{segment}: {error}");
+    }
+    assert!(found > 15, "{found}");
+}
+
+#[test]
+fn segments_of_another_level_are_copied_and_decode() {
+    let files: Vec<_> = before("2")
+        .map(|(name, text)| (format!("{name}.json"), text))
+        .into();
+    let files = files.iter().map(|(path, text)| {
+        let lines = format!("{{\"schema\":\"x\",\"package\":\"{path}\",\"text\":\"{text}\"}}");
+        (path.as_str(), lines.repeat(100))
+    });
+    let files: Vec<_> = files.collect();
+    let at_level = |gzip_level| RenderSettings {
+        gzip_level,
+        ..RenderSettings::default()
+    };
+    let dense = try_render(&files, Arc::new(NoStoredShards), at_level(12)).unwrap();
+    let store = Arc::new(Store::published(&dense));
+    let published = store.published.clone().unwrap().1;
+    let again = try_render(&files, store, at_level(0)).unwrap();
+    let ([gzip, lines], _) = written(&again, [GZIP, IDENTITY]).unwrap();
+    assert!(gzip == published && gunzip(&gzip) == lines);
 }
 
 #[test]

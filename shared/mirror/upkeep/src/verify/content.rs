@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use model::text::chain;
 use model::{
-    Content, DocumentCheck, Encoding, Hasher, Kind, ManifestEntry, ObjectDigest, Sha256,
-    ZSTD_WINDOW_LOG_MAX,
+    DecodedContent, DocumentCheck, Encoding, Hasher, Kind, ManifestEntry, ObjectDigest, Sha256,
+    ZstdFrameDecoder,
 };
 
 /// Defect of one stored object or document.
@@ -53,8 +53,9 @@ pub struct IntegrityCheck {
 
 enum ContentDecoder {
     Identity(Box<ContentHasher>),
-    Zstd(Box<zstd::stream::write::Decoder<'static, ContentHasher>>),
-    Gzip(Box<flate2::write::MultiGzDecoder<ContentHasher>>),
+    Zstd(Box<(ZstdFrameDecoder, ContentHasher)>),
+    /// One member: many clients read only the first.
+    Gzip(Box<flate2::write::GzDecoder<ContentHasher>>),
     /// The decoder cannot be made, so the content cannot be checked.
     Broken,
 }
@@ -64,6 +65,8 @@ struct ContentHasher {
     recorded: Sha256,
     hasher: Hasher,
     left: u64,
+    /// True if `left` must be zero at the end, because the size is recorded.
+    is_sized: bool,
 }
 
 impl IntegrityCheck {
@@ -124,25 +127,29 @@ impl IntegrityCheck {
 }
 
 impl ContentDecoder {
-    fn new(kind: Kind, content: Content) -> Self {
-        let sink = ContentHasher {
-            recorded: content.sha256,
-            hasher: Hasher::new(),
-            left: content.size,
+    fn new(kind: Kind, content: DecodedContent) -> Self {
+        let encoding = match content {
+            DecodedContent::Text(_) => kind.encoding(),
+            DecodedContent::Layer { .. } => Encoding::Gzip,
         };
-        match kind.encoding() {
+        let sink = ContentHasher::new(content);
+        match encoding {
             Encoding::Identity => Self::Identity(Box::new(sink)),
-            Encoding::Gzip => Self::Gzip(Box::new(flate2::write::MultiGzDecoder::new(sink))),
-            Encoding::Zstd => {
-                zstd_decoder(sink).map_or(Self::Broken, |decoder| Self::Zstd(Box::new(decoder)))
-            }
+            Encoding::Gzip => Self::Gzip(Box::new(flate2::write::GzDecoder::new(sink))),
+            Encoding::Zstd => match ZstdFrameDecoder::new() {
+                Ok(decoder) => Self::Zstd(Box::new((decoder, sink))),
+                Err(_) => Self::Broken,
+            },
         }
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self {
             Self::Identity(sink) => sink.write_all(bytes),
-            Self::Zstd(decoder) => decoder.write_all(bytes),
+            Self::Zstd(zstd) => {
+                let (decoder, sink) = &mut **zstd;
+                decoder.decode(bytes, sink)
+            }
             Self::Gzip(decoder) => decoder.write_all(bytes),
             // An error and not a pass: content that could not be checked must not count as
             // verified.
@@ -155,23 +162,37 @@ impl ContentDecoder {
         let sink = match self {
             Self::Broken => return Ok(false),
             Self::Identity(sink) => *sink,
-            Self::Zstd(mut decoder) => {
-                decoder.flush()?;
-                decoder.into_inner()
+            Self::Zstd(zstd) => {
+                let (decoder, sink) = *zstd;
+                if !decoder.has_ended() {
+                    return Ok(false);
+                }
+                sink
             }
             Self::Gzip(decoder) => decoder.finish()?,
         };
-        Ok(sink.left == 0 && sink.hasher.finish() == sink.recorded)
+        Ok(sink.is_recorded())
     }
 }
 
-fn zstd_decoder(
-    sink: ContentHasher,
-) -> io::Result<zstd::stream::write::Decoder<'static, ContentHasher>> {
-    let mut decoder = zstd::stream::write::Decoder::new(sink)?;
-    // A larger window would let a stored frame demand any amount of memory.
-    decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
-    Ok(decoder)
+impl ContentHasher {
+    fn new(content: DecodedContent) -> Self {
+        let (recorded, left, is_sized) = match content {
+            DecodedContent::Text(text) => (text.sha256, text.size, true),
+            DecodedContent::Layer { diff_id, size_max } => (diff_id, size_max, false),
+        };
+        Self {
+            recorded,
+            hasher: Hasher::new(),
+            left,
+            is_sized,
+        }
+    }
+
+    fn is_recorded(self) -> bool {
+        let has_size = self.left == 0 || !self.is_sized;
+        has_size && self.hasher.finish() == self.recorded
+    }
 }
 
 impl Write for ContentHasher {
@@ -189,7 +210,7 @@ impl Write for ContentHasher {
 
 #[cfg(test)]
 mod tests {
-    use model::{Document, Index};
+    use model::{Content, Document, Index};
 
     use super::*;
 
@@ -198,7 +219,7 @@ mod tests {
     fn entry(kind: Kind, bytes: &[u8], lines: &[u8]) -> ManifestEntry {
         ManifestEntry {
             object: ObjectDigest::of(bytes).with_kind(kind),
-            content: Some(Content::of(lines)),
+            content: Some(DecodedContent::Text(Content::of(lines))),
         }
     }
 
@@ -263,5 +284,49 @@ mod tests {
             let entry = entry(Kind::Package, &bytes, LINES);
             assert_eq!(check(&entry, &bytes), Err(ObjectProblem::Content));
         }
+    }
+
+    fn gzip(lines: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(lines).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn integrity_check_decodes_one_member_of_gzip_and_the_layer_of_an_image() {
+        let whole = gzip(LINES);
+        let two = [gzip(&LINES[..5]), gzip(&LINES[5..])].concat();
+        let trailing = [&whole[..], b"x"].concat();
+        let mut broken = whole.clone();
+        broken[12] ^= 0x40;
+        let cut = &whole[..whole.len() - 1];
+        let layer = |bytes: &[u8], size_max| ManifestEntry {
+            object: ObjectDigest::of(bytes).with_kind(Kind::Blob),
+            content: Some(DecodedContent::Layer {
+                diff_id: Sha256::of(LINES),
+                size_max,
+            }),
+        };
+        let max = LINES.len() as u64;
+        for (name, bytes, expected) in [
+            ("one member", &whole[..], Ok(())),
+            ("two members", &two, Err(ObjectProblem::Content)),
+            ("a byte behind it", &trailing, Err(ObjectProblem::Content)),
+            ("a broken stream", &broken, Err(ObjectProblem::Content)),
+            ("cut", cut, Err(ObjectProblem::Content)),
+            (
+                "other lines",
+                &gzip(b"other\n"),
+                Err(ObjectProblem::Content),
+            ),
+            ("no gzip", LINES, Err(ObjectProblem::Content)),
+        ] {
+            let all = entry(Kind::All(Encoding::Gzip), bytes, LINES);
+            assert_eq!(check(&all, bytes), expected, "{name}");
+            assert_eq!(check(&layer(bytes, max), bytes), expected, "{name}");
+            assert_eq!(check(&layer(bytes, max + 1), bytes), expected, "{name}");
+        }
+        let larger = check(&layer(&whole, max - 1), &whole);
+        assert_eq!(larger, Err(ObjectProblem::Content));
     }
 }

@@ -8,7 +8,9 @@ use std::{collections::BTreeMap, mem};
 
 use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 use model::text::chain;
-use model::{CatalogName, Current, Key, Kind, ManifestEntry, ObjectRef, Sha256, Snapshot};
+use model::{
+    CatalogName, Current, DecodedContent, Key, Kind, ManifestEntry, ObjectRef, Sha256, Snapshot,
+};
 use publish::is_listed;
 use serde::{Serialize, Serializer};
 use store::{ReadError, Store, StoreError, StoreExt, read_stored};
@@ -180,7 +182,9 @@ impl Verification {
             match result? {
                 Ok(()) => {
                     self.bytes += entry.object.digest.size;
-                    if let (Kind::Package, Some(lines)) = (entry.object.kind, entry.content) {
+                    if let (Kind::Package, Some(DecodedContent::Text(lines))) =
+                        (entry.object.kind, entry.content)
+                    {
                         shards.push((entry.object, lines));
                     }
                 }
