@@ -32,10 +32,10 @@ def is_grpc(path):
     return path.count("/") == 2 and "." in path.split("/")[1]
 
 
-def head(path):
-    """:method, :scheme http, :path and :authority, by the static table and as literals (RFC 7541); content-type of gRPC."""
+def head(path, coding=None):
+    """:method, :scheme http, :path and :authority, by the static table and as literals (RFC 7541); content-type of gRPC, accept-encoding."""
     literal = lambda index, text: bytes([index, len(text)]) + text.encode()
-    common = b"\x86" + literal(0x04, path) + literal(0x01, "attacked")
+    common = b"\x86" + literal(0x04, path) + literal(0x01, "attacked") + (b"\x0f" + literal(0x01, coding) if coding else b"")
     return b"\x83" + common + b"\x0f" + literal(0x10, "application/grpc") if is_grpc(path) else b"\x82" + common
 
 

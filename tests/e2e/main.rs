@@ -31,5 +31,6 @@ mod static_faults;
 mod static_tree;
 mod support;
 mod template;
+mod unread;
 mod validate;
 mod verified;

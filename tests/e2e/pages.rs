@@ -150,7 +150,10 @@ fn version_has_section_in_release_notes_and_format_stands_on_support_page() {
     assert!(section.contains("**What you must do**"), "{section}");
     let support = fs::read_to_string(cargo::root().join("infra/SUPPORT.md")).unwrap();
     let format = format!("archive of `export` | {} |", model::FORMAT_VERSION);
-    assert!(support.contains(&format), "the support page lacks: {format}");
+    assert!(
+        support.contains(&format),
+        "the support page lacks: {format}"
+    );
 }
 
 /// Returns true for a relative path; links in crate READMEs may also name Rust items, such as

@@ -104,6 +104,8 @@ pub(crate) fn limits(
         first_request: config.first_request.unwrap_or(default.first_request),
         idle: config.idle.unwrap_or(default.idle),
         stalled: config.stalled.unwrap_or(default.stalled),
+        answer_bytes: config.answer_bytes.unwrap_or(default.answer_bytes),
+        answer_wait: config.answer_wait.unwrap_or(default.answer_wait),
         drain: config.drain.unwrap_or(default.drain),
         ..default.clone()
     }

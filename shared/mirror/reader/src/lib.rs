@@ -17,4 +17,4 @@ pub use index::MetaFilter;
 pub use lines::PublishedLines;
 pub use objects::Extent;
 pub use state::{PublishedState, ReaderSettings, Work};
-pub use stream::{Chunks, map_chunks, pick, small};
+pub use stream::{CHUNKS_BYTES, Chunks, map_chunks, pick, small};

@@ -10,7 +10,7 @@ use crate::error::ReaderError;
 use crate::index::MetaFilter;
 use crate::objects::{Extent, check_size};
 use crate::state::PublishedState;
-use crate::stream::{self as chunks, Chunks, exact, pick, small};
+use crate::stream::{self as chunks, CHUNKS_BYTES, Chunks, decoder_memory, exact, pick, small};
 
 /// Maximum number of Shards that are read one by one. A query for one package reads one or two; one
 /// that hits more reads the whole catalog instead, if that is less to read.
@@ -35,6 +35,18 @@ struct LineSelection {
     snapshot: Arc<Snapshot>,
     /// Positions of the lines in `all.json`, in bytes, ascending.
     ranges: Arc<[Range<u64>]>,
+}
+
+impl LineSelection {
+    /// Returns the lines of each Shard that has some. `None` if the whole catalog is read instead:
+    /// a query by schema hits every package, and reading hundreds of shards one after the other
+    /// takes longer.
+    fn parts(&self) -> Option<Vec<ShardLines>> {
+        let parts = split(self.snapshot.shards(), &self.ranges);
+        let stored: u64 = parts.iter().map(|part| part.shard.stored.size).sum();
+        let are_most = stored > self.snapshot.all.zstd.size / 2;
+        (parts.len() <= SHARDS_ONE_BY_ONE || !are_most).then_some(parts)
+    }
 }
 
 /// The selected lines that one Shard holds.
@@ -104,6 +116,43 @@ impl PublishedState {
 }
 
 impl PublishedCatalogs {
+    /// Returns the object from which all lines are decoded, if it is kept in memory.
+    pub fn lines_source(&self, lines: &PublishedLines) -> Option<ObjectRef> {
+        let parts = lines.selection.as_ref().and_then(LineSelection::parts);
+        let is_kept = parts.is_none() && self.keeps(lines.object.digest.size);
+        is_kept.then_some(lines.object)
+    }
+
+    /// Returns the memory that [`Self::lines`] takes until its end, in bytes, without its source
+    /// and the chunks that it returns.
+    pub fn lines_memory(&self, lines: &PublishedLines) -> u64 {
+        let Some(selection) = &lines.selection else {
+            return decoder_memory(lines.length);
+        };
+        let positions = selection.ranges.len() * 2 * size_of::<Range<u64>>();
+        let read = match selection.parts() {
+            None => decoder_memory(selection.snapshot.size),
+            // One is read after the other.
+            Some(parts) => {
+                let each = parts.iter().map(|part| self.shard_memory(&part.shard));
+                each.max().unwrap_or_default()
+            }
+        };
+        read + positions as u64
+    }
+
+    fn shard_memory(&self, shard: &ShardRef) -> u64 {
+        let lines = PublishedLines::of_shard(shard);
+        if self.keeps(lines.largest()) {
+            return lines.length;
+        }
+        let stored = match self.keeps(lines.object.digest.size) {
+            true => lines.object.digest.size,
+            false => CHUNKS_BYTES,
+        };
+        stored + decoder_memory(lines.length)
+    }
+
     /// Streams lines, or a range of their bytes. The first read has happened when this returns.
     ///
     /// # Errors
@@ -173,15 +222,11 @@ impl PublishedCatalogs {
         whole: &ObjectRef,
         lines: &LineSelection,
     ) -> Result<Chunks, ReaderError> {
-        let snapshot = &lines.snapshot;
-        let parts = split(snapshot.shards(), &lines.ranges);
-        let stored: u64 = parts.iter().map(|part| part.shard.stored.size).sum();
-        // A query by schema hits every package. Reading hundreds of shards one after the other
-        // takes longer than the whole catalog.
-        if parts.len() > SHARDS_ONE_BY_ONE && stored > snapshot.all.zstd.size / 2 {
-            let whole = self.decoded(whole, snapshot.size, Extent::Prefix).await?;
+        let Some(parts) = lines.parts() else {
+            let size = lines.snapshot.size;
+            let whole = self.decoded(whole, size, Extent::Prefix).await?;
             return Ok(pick(whole, lines.ranges.iter().cloned()));
-        }
+        };
         let mut parts = parts.into_iter();
         let Some(first) = parts.next() else {
             return Ok(stream::empty().boxed());

@@ -41,12 +41,7 @@ impl PublishedCatalogs {
     /// # Errors
     /// [`ReaderError::Store`].
     pub async fn size(&self, kind: Kind, sha256: Sha256) -> Result<Option<u64>, ReaderError> {
-        if let Some(bytes) = self
-            .0
-            .caches
-            .bodies
-            .get(&BodyKey::Stored(ObjectKey { kind, sha256 }))
-        {
+        if let Some(bytes) = self.kept_body(&BodyKey::Stored(ObjectKey { kind, sha256 })) {
             return Ok(Some(bytes.len() as u64));
         }
         let found = self.0.store.head(&Key::Object(kind, sha256)).await?;
@@ -65,6 +60,11 @@ impl PublishedCatalogs {
     pub async fn cached_object(&self, object: &ObjectRef) -> Result<Bytes, ReaderError> {
         let entry = BodyKey::Stored((*object).into());
         self.body(&entry, || self.object(object)).await
+    }
+
+    /// Returns a body if it is in memory.
+    pub fn kept_body(&self, key: &BodyKey) -> Option<Bytes> {
+        self.0.caches.bodies.get(key)
     }
 
     /// Returns a body from memory, or makes and keeps it.

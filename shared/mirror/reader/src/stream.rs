@@ -1,6 +1,6 @@
 //! Adapters for streams of body chunks. None holds more than a few chunks.
 
-use std::{collections::VecDeque, io, ops::Range};
+use std::{collections::VecDeque, io, mem, ops::Range};
 
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream, stream::BoxStream};
@@ -46,19 +46,26 @@ where
     .boxed()
 }
 
-/// Passes on exactly `expected` bytes or fails. Each chunk is held back until the next one or a
-/// clean end was seen, so that no client takes a body with an error at its end, such as a wrong
-/// hash, for a complete one.
+/// Passes on exactly `expected` bytes or fails. The last chunk is held back until a clean end was
+/// seen, so that no client takes a body with an error at its end, such as a wrong hash, for a
+/// complete one. Other chunks are not: each would take memory while the client takes another.
 pub(crate) fn exact(chunks: Chunks, expected: u64, key: Key) -> Chunks {
-    let (mut held, mut found) = (Bytes::new(), 0_u64);
+    let mut last = Bytes::new();
+    let mut found = 0_u64;
     map_chunks(chunks, move |chunk| {
-        let is_end = chunk.is_none();
-        let next = chunk.unwrap_or_default();
-        found += next.len() as u64;
-        if is_end || found > expected {
+        let Some(chunk) = chunk else {
+            check_size(&key, expected, found)?;
+            return Ok(mem::take(&mut last));
+        };
+        found += chunk.len() as u64;
+        if found > expected {
             check_size(&key, expected, found)?;
         }
-        Ok(std::mem::replace(&mut held, next))
+        if found < expected || chunk.is_empty() {
+            return Ok(chunk);
+        }
+        last = chunk;
+        Ok(Bytes::new())
     })
 }
 
@@ -98,7 +105,20 @@ pub fn small(length: u64) -> usize {
 
 /// Size of the chunks that decompression returns, in bytes: large enough to keep system calls few,
 /// small enough for a thousand requests at a time.
-const CHUNK: usize = 128 << 10;
+const CHUNK: usize = 64 << 10;
+
+/// Memory of the chunks of one stream, in bytes: one that the client takes, and the next one.
+pub const CHUNKS_BYTES: u64 = 2 * CHUNK as u64;
+
+/// Returns the memory of a decoder of one frame of `size` bytes, in bytes: its window, two blocks
+/// and its tables.
+pub(crate) fn decoder_memory(size: u64) -> u64 {
+    let window = size.next_power_of_two().min(1 << ZSTD_WINDOW_LOG_MAX);
+    window + DECODER_BYTES
+}
+
+/// Memory of a decoder beside its window, in bytes: `ZSTD_estimateDStreamSize`.
+const DECODER_BYTES: u64 = 480 << 10;
 
 /// Decompresses a stream of one zstd frame of exactly `size` bytes. Fails if the frame ends early
 /// or if bytes follow it.
@@ -210,9 +230,11 @@ mod tests {
             (&["ab", "cd"][..], 4, ("abcd", true)),
             (&["ab", "", "cd", ""], 4, ("abcd", true)),
             (&[], 0, ("", true)),
-            (&["ab", "cd"], 5, ("ab", false)),
-            (&["ab", "cd"], 3, ("", false)),
-            (&["abcd"], 5, ("", false)),
+            (&["ab", "cd"], 5, ("abcd", false)),
+            (&["ab", "cd"], 4, ("abcd", true)),
+            (&["ab", "cd", "", "e"], 4, ("ab", false)),
+            (&["ab", "cd"], 3, ("ab", false)),
+            (&["abcd"], 5, ("abcd", false)),
         ] {
             let (found, complete) = text(exact(chunks(parts), length, Key::Catalogs)).await;
             assert_eq!((found.as_str(), complete), expected, "{parts:?} {length}");

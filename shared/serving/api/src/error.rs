@@ -7,6 +7,7 @@ use model::{CachePolicy, Key, Sha256};
 use olm::{SEARCH_LIMIT_MAX, TooManyTerms};
 use reader::ReaderError;
 use serde_json::json;
+use work::NoMemory;
 
 use crate::settings::METHODS;
 
@@ -95,6 +96,9 @@ pub(crate) enum ApiError {
     /// A server that has not polled each of its catalogs yet.
     #[error("the first polls of the catalogs have not ended yet; try again later")]
     NotReady,
+    /// An answer for which there was no memory in time.
+    #[error("too many answers are being made and sent at the moment; try again later")]
+    Memory(#[from] NoMemory),
     /// A failure of [`crate::Locate::locate`] to make the URL of a redirect to an object.
     #[error("the URL of {0} cannot be made")]
     Locate(Key, #[source] Box<dyn std::error::Error + Send + Sync>),
@@ -183,6 +187,12 @@ impl ApiError {
                 "TOOMANYREQUESTS",
             ),
             Self::NotReady => (StatusCode::SERVICE_UNAVAILABLE, "not-ready", "UNAVAILABLE"),
+            // 503 and not 429, because the client itself need not have asked for much.
+            Self::Memory(_) => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "too-many-answers",
+                "UNAVAILABLE",
+            ),
             // Damage too is a 503: a repair or the next poll repairs it, so caches go on serving
             // what they have (`stale-if-error`).
             Self::State(
@@ -206,7 +216,8 @@ impl ApiError {
     pub(crate) fn detail(&self) -> String {
         match self {
             Self::State(ReaderError::CatalogName(source)) => source.to_string(),
-            error if error.kind().status.is_server_error() && !matches!(error, Self::NotReady) => {
+            Self::NotReady | Self::Memory(_) => self.to_string(),
+            error if error.kind().status.is_server_error() => {
                 "the catalog cannot be read at the moment; try again later".to_owned()
             }
             error => error.to_string(),
@@ -321,7 +332,7 @@ mod tests {
         let (_, kinds) = include_str!("error.rs")
             .split_once("const fn kind")
             .unwrap();
-        let (kinds, _) = kinds.split_once("ErrorKind { status,").unwrap();
+        let (kinds, _) = kinds.split_once("\n        ErrorKind {").unwrap();
         let made = kinds.split("StatusCode::").skip(1);
         let made: BTreeSet<&str> = made.filter_map(|kind| kind.split('"').nth(1)).collect();
         let (_, page) = include_str!("../API.md").split_once("## Errors").unwrap();

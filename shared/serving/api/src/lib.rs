@@ -2,6 +2,7 @@
 
 mod app;
 mod error;
+mod memory;
 mod metrics;
 mod payload;
 mod respond;

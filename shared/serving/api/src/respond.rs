@@ -1,4 +1,4 @@
-use std::{convert::Infallible, time::SystemTime};
+use std::{convert::Infallible, sync::Arc, time::SystemTime};
 
 use axum::body::Body;
 use bytes::Bytes;
@@ -6,9 +6,11 @@ use futures_util::{TryStreamExt, stream};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
 use model::{CachePolicy, Encoding};
 use reader::{Extent, small};
+use work::HeldMemory;
 
 use crate::app::StateHead;
 use crate::error::ApiError;
+use crate::memory::{LoadedPayload, holder};
 use crate::payload::{Payload, encode};
 use crate::rfc9110::{Modified, Precondition, Tag, evaluate, if_range_holds, parse_range};
 use crate::routes::RouteCall;
@@ -169,7 +171,8 @@ impl RouteCall<'_> {
         if let Some(encoding) = representation.encoding.content_encoding() {
             headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(encoding));
         }
-        let payload = self.app.load(representation.payload).await?;
+        let loading = Box::pin(self.load(representation.payload));
+        let LoadedPayload { payload, memory } = loading.await?;
         let length = payload.length();
         if large.is_some_and(|large| length.unwrap_or(u64::MAX) > large.max) {
             return Err(ApiError::TooLarge);
@@ -197,7 +200,7 @@ impl RouteCall<'_> {
             }
         }
         if self.request.method != Method::HEAD {
-            *response.body_mut() = self.body(payload, extent).await?;
+            *response.body_mut() = self.body(payload, memory, extent).await?;
         } else if length.is_none() {
             // Where GET streams a body of unknown length, HEAD does not claim zero (RFC 9110,
             // section 8.6).
@@ -208,7 +211,12 @@ impl RouteCall<'_> {
 
     /// Returns the bytes of a payload as a body. The first read has happened when this returns, so
     /// that a failure still gets its status.
-    async fn body(self, payload: Payload, extent: Extent) -> Result<Body, ApiError> {
+    async fn body(
+        self,
+        payload: Payload,
+        memory: Option<HeldMemory>,
+        extent: Extent,
+    ) -> Result<Body, ApiError> {
         let (catalogs, route) = (&self.app.catalogs, self.matched.value.path);
         let chunks = match payload {
             Payload::Bytes(mut bytes) => {
@@ -216,7 +224,10 @@ impl RouteCall<'_> {
                     bytes = bytes.slice(small(range.start)..small(range.end));
                 }
                 self.app.metrics.bytes(route).inc_by(bytes.len() as u64);
-                return Ok(Body::from(bytes));
+                return Ok(Body::from(match memory {
+                    Some(memory) => Arc::new(memory).hold(bytes),
+                    None => bytes,
+                }));
             }
             Payload::Object(object) => Box::pin(catalogs.stream_object(&object, extent)).await?,
             Payload::Lines { lines, encoding } => {
@@ -225,8 +236,10 @@ impl RouteCall<'_> {
             }
         };
         let sent = self.app.metrics.bytes(route);
-        let counted = chunks.inspect_ok(move |chunk| {
+        let hold = holder(memory);
+        let counted = chunks.map_ok(move |chunk| {
             sent.inc_by(chunk.len() as u64);
+            hold(chunk)
         });
         // An error in the middle ends the connection before the announced length, so no client
         // takes the body for a complete one. It is logged here because no status can tell it any

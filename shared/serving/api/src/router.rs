@@ -54,7 +54,8 @@ impl App {
         };
         let refuse = |error: ApiError| {
             // Once, and only here: the client learns no more than that the server failed.
-            if error.kind().status.is_server_error() {
+            // A metric counts those without memory: there may be thousands.
+            if error.kind().status.is_server_error() && !matches!(error, ApiError::Memory(_)) {
                 tracing::error!(
                     error = model::text::chain(&error),
                     route,

@@ -9,9 +9,10 @@ use futures_util::{Stream, StreamExt};
 use http::{header::HOST, request::Parts, uri::Authority};
 use prost::Message;
 use server::ConnectionHandle;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 use tonic::Status;
 use tracing::Instrument;
+use work::{ClientMemory, HeldMemory};
 
 use crate::{AnswerError, catalogs::IndexedState, codec::FinishedMessage, routes::ApiParts};
 
@@ -32,6 +33,8 @@ pub(crate) struct CallHead {
     pub(crate) acknowledged: bool,
     /// Connection of the call. `None` without a server around the router.
     connection: Option<ConnectionHandle>,
+    /// Memory of the connection, which the server bounds.
+    memory: Option<ClientMemory>,
 }
 
 /// A call, as its method sees it.
@@ -56,6 +59,7 @@ impl CallHead {
             label,
             acknowledged: experimental.is_some_and(|value| value == ACKNOWLEDGED),
             connection: request.extensions.get().cloned(),
+            memory: request.extensions.get().cloned(),
         }
     }
 }
@@ -71,6 +75,14 @@ impl ApiCall {
         catalogs.state(name, connection).await
     }
 
+    /// Waits for the memory of a message with content.
+    pub(crate) async fn memory(&self, bytes: u64) -> Result<Option<HeldMemory>, AnswerError> {
+        match &self.head.memory {
+            Some(memory) => Ok(Some(memory.take(bytes).await?)),
+            None => Ok(None),
+        }
+    }
+
     /// Sends a message when the client has taken the one before.
     pub(crate) async fn send(&self, message: &impl Message) -> Result<(), AnswerError> {
         self.send_bytes(message.encode_to_vec().into(), None).await
@@ -80,7 +92,7 @@ impl ApiCall {
     pub(crate) async fn send_bytes(
         &self,
         bytes: Bytes,
-        memory: Option<OwnedSemaphorePermit>,
+        memory: Option<HeldMemory>,
     ) -> Result<(), AnswerError> {
         let sent = self
             .replies

@@ -1,6 +1,6 @@
 use reader::ReaderError;
 use tonic::{Code, Status};
-use work::OverBudget;
+use work::{NoMemory, OverBudget};
 
 /// Maximum number of characters of a message, which may repeat a name of the request. It is sent in
 /// a header field, with up to twelve bytes for a character, and clients close the connection if
@@ -78,6 +78,12 @@ impl From<AnswerError> for Status {
         };
         let message: String = error.to_string().chars().take(MESSAGE_CHARS).collect();
         Self::new(code, message)
+    }
+}
+
+impl From<NoMemory> for AnswerError {
+    fn from(_: NoMemory) -> Self {
+        Self::Memory
     }
 }
 

@@ -97,7 +97,7 @@ pub(crate) async fn list_bundles(call: ApiCall, (): ()) -> Answer {
         let size = bundle.texts() as u64;
         let memory = match size {
             0..LARGE_LINE => None,
-            _ => Some(call.shared.memory.reserve(size).await?),
+            _ => call.memory(size).await?,
         };
         let message = entry.message(true);
         let bytes = [message.names, message.facts].concat();
@@ -157,7 +157,7 @@ async fn complete(
     let line = &place.bundle().line;
     let length = line.end - line.start;
     // The manifests are sent twice, as `csvJson` and as `object`.
-    let memory = call.shared.memory.reserve(length.saturating_mul(2)).await?;
+    let memory = call.memory(length.saturating_mul(2)).await?;
     let contents = call.shared.contents.get(&state.state, record).await?;
     let message = place.message(is_listed);
     let at = place.entry.bundle;
@@ -171,7 +171,7 @@ async fn complete(
         .await
         .map_err(|error| failed(&error))??
     };
-    call.send_bytes(bytes, Some(memory)).await
+    call.send_bytes(bytes, memory).await
 }
 
 /// Service that operator-registry's own client asks for (`pkg/client`).

@@ -19,7 +19,7 @@ use tonic_reflection::server::Builder;
 use tower::service_fn;
 
 use crate::call::{self, ApiCall, CallHead};
-use crate::codec::{FinishedCodec, MessageMemory};
+use crate::codec::FinishedCodec;
 use crate::{AnswerError, GrpcMetrics, RegistryCatalogs, contents::ContentCache, methods};
 
 /// Name of the service of the registry API.
@@ -55,7 +55,6 @@ pub fn router(catalogs: Arc<RegistryCatalogs>, metrics: GrpcMetrics) -> Router {
         shared: Arc::new(ApiParts {
             catalogs,
             metrics,
-            memory: MessageMemory::default(),
             contents: ContentCache::default(),
         }),
         router: Router::new().fallback(|| {
@@ -110,7 +109,6 @@ pub fn router(catalogs: Arc<RegistryCatalogs>, metrics: GrpcMetrics) -> Router {
 pub(crate) struct ApiParts {
     pub(crate) catalogs: Arc<RegistryCatalogs>,
     pub(crate) metrics: GrpcMetrics,
-    pub(crate) memory: MessageMemory,
     pub(crate) contents: ContentCache,
 }
 

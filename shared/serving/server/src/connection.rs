@@ -9,9 +9,10 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::{io::InspectReader, sync::CancellationToken};
+use work::AnswerMemory;
 
 use crate::limits::ServerLimits;
 use crate::metrics::CloseReason;
@@ -19,8 +20,9 @@ use crate::server::Server;
 use crate::watch::{ConnectionHandle, ConnectionWatch, Verdict};
 use crate::watched::{WatchedBody, WatchedSocket};
 
-/// Bytes that HTTP/2 buffers for one stream.
-const HTTP2_SEND_BUFFER: usize = 64 << 10;
+/// Bytes that HTTP/2 buffers for one stream: two frames, so that one is there while the other is
+/// being sent.
+const HTTP2_SEND_BUFFER: usize = 32 << 10;
 
 /// Maximum size of a request's head, in bytes: twice what other servers accept. A larger one is
 /// answered with 431.
@@ -42,6 +44,7 @@ pub(crate) struct SharedParts {
     pub(crate) server: Server,
     pub(crate) router: Router,
     pub(crate) http: auto::Builder<TokioExecutor>,
+    pub(crate) memory: AnswerMemory,
     /// Cancelled when running answers should finish.
     pub(crate) stop: CancellationToken,
     /// Cancelled when connections must end at once.
@@ -110,15 +113,14 @@ async fn drive<S>(shared: &Arc<SharedParts>, watch: &Arc<ConnectionWatch>, strea
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let Server {
-        limits, metrics, ..
-    } = &shared.server;
+    let Server { metrics, .. } = &shared.server;
     watch.connected();
     let service = service_fn(|mut request: Request<Incoming>| {
         if shared.server.front.is_none() {
             let connection = ConnectionHandle(Arc::clone(watch));
             request.extensions_mut().insert(connection);
         }
+        request.extensions_mut().insert(watch.memory.clone());
         let (shared, ticket, version) =
             (Arc::clone(shared), watch.begin_request(), request.version());
         async move {
@@ -130,9 +132,6 @@ where
     let heard = Arc::clone(watch);
     let stream = InspectReader::new(stream, move |bytes| heard.heard(bytes.len()));
     let mut connection = pin!(shared.http.serve_connection(TokioIo::new(stream), service));
-    let mut checks = interval(limits.check_interval());
-    // A burst of missed checks would repeat the same decision.
-    checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut ending = false;
     loop {
         // The stop of the server is no reason to count.
@@ -143,7 +142,7 @@ where
                 }
                 return;
             }
-            _ = checks.tick() => match watch.verdict() {
+            () = sleep(watch.check_interval()) => match watch.verdict() {
                 Verdict::Healthy => continue,
                 Verdict::CloseGracefully(_) if ending => continue,
                 Verdict::CloseGracefully(reason) => Some(reason),

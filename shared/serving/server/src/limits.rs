@@ -41,6 +41,10 @@ pub struct ServerLimits {
     /// Time within which the connections end that hold a mark which was set
     /// ([`Outdated`](crate::Outdated)). Default: 4 s.
     pub leave: Duration,
+    /// Memory for the answers that are being made and sent, in bytes. Default: 128 MiB.
+    pub answer_bytes: u64,
+    /// Time for which an answer waits for that memory before it is refused. Default: 10 s.
+    pub answer_wait: Duration,
     /// Time for running answers after the server was asked to stop. Default: 20 s.
     pub drain: Duration,
 }
@@ -64,14 +68,21 @@ impl Default for ServerLimits {
             // Ten thousand clients that come back take a second of CPU for each second of this, and
             // OLM v0 has an update within 15 s.
             leave: Duration::from_secs(4),
+            answer_bytes: 128 << 20,
+            // Within the half minute for which most clients wait for an answer.
+            answer_wait: Duration::from_secs(10),
             // Within the 30 s that Kubernetes and systemd units give.
             drain: Duration::from_secs(20),
         }
     }
 }
 
+/// Time in which a client must take some bytes of an answer while others wait for the memory that
+/// it takes.
+pub(crate) const HURRY: Duration = Duration::from_secs(3);
+
 /// Checks of a connection within its shortest limit. A limit may be exceeded by a quarter.
-const CHECKS: u32 = 4;
+pub(crate) const CHECKS: u32 = 4;
 
 /// Longest time between two checks. Ten thousand idle connections that are checked each second take
 /// 6 % of a processor.
@@ -87,6 +98,8 @@ impl ServerLimits {
             // Long enough to never end a connection, and short enough to be added to a time. A
             // client that waits for changes holds its connection for years.
             idle: Duration::from_secs(100 * 365 * 24 * 3600),
+            // That of 16 clients that ask for the largest bundles.
+            answer_bytes: 32 << 20,
             drain: Duration::from_secs(10),
             ..Self::default()
         }

@@ -1,15 +1,20 @@
-use std::{future::ready, sync::Arc};
+use std::fmt;
+use std::future::ready;
+use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
-use prometheus_client::encoding::text;
-use prometheus_client::metrics::counter::Counter;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::registry::Registry;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::registry::{Registry, Unit};
 use strum::IntoStaticStr;
+use work::AnswerMemory;
 
 /// Label of a metric, with one of its values.
 type Label = [(&'static str, &'static str); 1];
@@ -21,6 +26,51 @@ pub struct ServerMetrics {
     closed: Family<Label, Counter>,
     pub(crate) logins: Family<Label, Counter>,
     broken: Family<Label, Gauge>,
+    pub(crate) answers: AnswerMetrics,
+}
+
+/// Metrics of the memory for answers, read when the page is asked for.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct AnswerMetrics(Arc<OnceLock<AnswerMemory>>);
+
+impl AnswerMetrics {
+    /// Shows the memory of a server. That of a second server with the same metrics is not shown.
+    pub(crate) fn show(&self, memory: &AnswerMemory) {
+        self.0.get_or_init(|| memory.clone());
+    }
+}
+
+impl Collector for AnswerMetrics {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let Some(memory) = self.0.get() else {
+            return Ok(());
+        };
+        let help = "Memory that the answers being made and sent have taken";
+        ConstGauge::new(i64::try_from(memory.taken()).unwrap_or(i64::MAX)).encode(
+            encoder.encode_descriptor(
+                "answer_memory_taken",
+                help,
+                Some(&Unit::Bytes),
+                MetricType::Gauge,
+            )?,
+        )?;
+        let help = "Memory that answers may take at a time";
+        ConstGauge::new(i64::try_from(memory.capacity()).unwrap_or(i64::MAX)).encode(
+            encoder.encode_descriptor(
+                "answer_memory_limit",
+                help,
+                Some(&Unit::Bytes),
+                MetricType::Gauge,
+            )?,
+        )?;
+        let help = "Answers that were refused because others took all memory";
+        ConstCounter::new(memory.refused()).encode(encoder.encode_descriptor(
+            "answers_refused",
+            help,
+            None,
+            MetricType::Counter,
+        )?)
+    }
 }
 
 /// Reason for which the server refused or closed a connection.
@@ -72,6 +122,7 @@ impl ServerMetrics {
         registry.register("logins", help, metrics.logins.clone());
         let help = "1 while a changed file cannot be used and its previous content is in use";
         registry.register("file_broken", help, metrics.broken.clone());
+        registry.register_collector(Box::new(metrics.answers.clone()));
         metrics
     }
 

@@ -5,6 +5,7 @@ use rustls::ServerConfig;
 use tokio::{net::TcpListener, time::sleep};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::Instrument;
+use work::AnswerMemory;
 
 use crate::connection::{self, SharedParts};
 use crate::connections::Connections;
@@ -92,6 +93,14 @@ impl Server {
         Ok(self)
     }
 
+    /// Returns the memory for the answers of this server.
+    fn memory(&self) -> AnswerMemory {
+        let sleep = |wait| -> work::Sleep { Box::pin(sleep(wait)) };
+        let memory = AnswerMemory::new(self.limits.answer_bytes, self.limits.answer_wait, sleep);
+        self.metrics.answers.show(&memory);
+        memory
+    }
+
     /// Serves until `stop` is cancelled, then finishes running answers within
     /// [`ServerLimits::drain`].
     pub async fn run(self, listener: TcpListener, router: Router, stop: CancellationToken) {
@@ -105,6 +114,7 @@ impl Server {
         limit_unsent(&listener);
         let shared = Arc::new(SharedParts {
             http: connection::http_builder(&self.limits, self.front.is_none()),
+            memory: self.memory(),
             server: self,
             router,
             stop,
@@ -162,7 +172,8 @@ async fn accept(
         let (shared, places) = (Arc::clone(shared), Arc::clone(&places));
         let span = tracing::debug_span!("connection", %peer);
         let serving = async move {
-            let watch = ConnectionWatch::new(Arc::clone(&shared.server.limits));
+            let limits = Arc::clone(&shared.server.limits);
+            let watch = ConnectionWatch::new(limits, shared.memory.client());
             let Some(_place) = places.take(room, Arc::clone(&watch)).await else {
                 return shared.server.metrics.count_closed(CloseReason::Full);
             };

@@ -8,12 +8,18 @@ use parking_lot::Mutex;
 use slab::Slab;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use work::ClientMemory;
 
-use crate::{limits::ServerLimits, metrics::CloseReason};
+use crate::limits::{CHECKS, HURRY, ServerLimits};
+use crate::metrics::CloseReason;
 
 /// Bytes that a client must take within [`ServerLimits::stalled`]. Without a minimum, one byte now
 /// and then would hold a connection for ever.
 const PROGRESS_BYTES: u64 = 16 << 10;
+
+/// Bytes of answers after which a client has shown that it reads: several times what the buffers of
+/// both systems take of a client that reads nothing.
+const TRUSTED_BYTES: u64 = 1 << 20;
 
 /// Bytes with which a client of HTTP/2 begins: the preface, and the head of its settings (RFC 9113,
 /// section 3.4). From then on pings tell whether it is there.
@@ -67,6 +73,8 @@ impl ConnectionHandle {
 pub(crate) struct ConnectionWatch {
     limits: Arc<ServerLimits>,
     state: Mutex<WatchState>,
+    /// Memory of its answers.
+    pub(crate) memory: ClientMemory,
     /// Bytes that the client sent, without those of TLS.
     heard: AtomicU64,
     /// Cancelled when a new connection needs the place of this one.
@@ -88,6 +96,10 @@ struct WatchState {
     blocked: Option<BlockedWrite>,
     /// Marks of what the client has asked for, each once.
     asked: Vec<Outdated>,
+    /// Number of bytes that the network took.
+    taken: u64,
+    /// True once it took enough to be trusted.
+    is_trusted: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,17 +121,20 @@ pub(crate) enum Verdict {
 }
 
 impl ConnectionWatch {
-    pub(crate) fn new(limits: Arc<ServerLimits>) -> Arc<Self> {
+    pub(crate) fn new(limits: Arc<ServerLimits>, memory: ClientMemory) -> Arc<Self> {
         let state = WatchState {
             answers: Slab::new(),
             has_requested: false,
             active: Instant::now(),
             blocked: None,
             asked: Vec::new(),
+            taken: 0,
+            is_trusted: false,
         };
         Arc::new(Self {
             leaves_after: limits.leave.mul_f64(rand::random()),
             limits,
+            memory,
             state: Mutex::new(state),
             heard: AtomicU64::new(0),
             replaced: CancellationToken::new(),
@@ -155,6 +170,11 @@ impl ConnectionWatch {
     /// Reports that the socket took some or all of the bytes that it was given.
     pub(crate) fn wrote(&self, taken: usize, given: usize) {
         let mut state = self.state.lock();
+        state.taken += taken as u64;
+        if state.taken >= TRUSTED_BYTES && !state.is_trusted {
+            state.is_trusted = true;
+            self.memory.trust();
+        }
         if taken >= given {
             // Most writes take everything at once, and do not need the time.
             if state.blocked.take().is_some() {
@@ -185,10 +205,30 @@ impl ConnectionWatch {
         idle.filter(|_| !self.replaced.is_cancelled())
     }
 
+    /// True if its answers hold more than an even share of the memory.
+    fn holds_much(&self) -> bool {
+        self.memory.held() > self.limits.answer_bytes / self.limits.connections as u64
+    }
+
+    /// Returns the time until the next check.
+    pub(crate) fn check_interval(&self) -> Duration {
+        let regular = self.limits.check_interval();
+        match self.holds_much() {
+            true => regular.min(HURRY / CHECKS),
+            false => regular,
+        }
+    }
+
     /// Decides about the connection as it is now.
     pub(crate) fn verdict(&self) -> Verdict {
-        let (state, limits, may_wait) = (self.state.lock(), &self.limits, self.may_wait());
-        let is_stalled = |since: Instant| since.elapsed() > limits.stalled;
+        let limits = &self.limits;
+        let keeps_others_waiting = self.holds_much() && self.memory.is_short();
+        let stalled = match keeps_others_waiting {
+            true => limits.stalled.min(HURRY),
+            false => limits.stalled,
+        };
+        let (state, may_wait) = (self.state.lock(), self.may_wait());
+        let is_stalled = |since: Instant| since.elapsed() > stalled;
         let mut answers = state.answers.iter();
         // A slow store is not the client's fault.
         if answers.any(|(_, handed_out)| handed_out.is_some_and(is_stalled))
@@ -269,20 +309,35 @@ impl Drop for RequestTicket {
 
 #[cfg(test)]
 mod tests {
+    use work::AnswerMemory;
+
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
     const IDLE: Verdict = Verdict::CloseGracefully(CloseReason::Idle);
     const OUTDATED: Verdict = Verdict::CloseGracefully(CloseReason::Outdated);
 
+    /// Returns memory of 100 bytes for each of 1,024 connections.
+    fn memory() -> AnswerMemory {
+        AnswerMemory::new(100 << 10, 1000 * SECOND, |wait| {
+            Box::pin(tokio::time::sleep(wait))
+        })
+    }
+
     fn watch(may_wait: bool) -> Arc<ConnectionWatch> {
-        ConnectionWatch::new(Arc::new(ServerLimits {
+        watch_of(&memory(), may_wait)
+    }
+
+    fn watch_of(memory: &AnswerMemory, may_wait: bool) -> Arc<ConnectionWatch> {
+        let limits = ServerLimits {
             first_request: 10 * SECOND,
             idle: 60 * SECOND,
             stalled: 30 * SECOND,
             may_wait,
+            answer_bytes: memory.capacity(),
             ..ServerLimits::default()
-        }))
+        };
+        ConnectionWatch::new(Arc::new(limits), memory.client())
     }
 
     async fn after(seconds: u32, watch: &ConnectionWatch) -> Verdict {
@@ -353,6 +408,50 @@ mod tests {
         }
         watch.wrote(1 << 20, 1 << 20);
         assert_eq!(watch.verdict(), Verdict::Healthy);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn watch_stalled_answer_is_closed_soon_if_others_wait_for_its_memory() {
+        let memory = memory();
+        let [small, large] = [100, 101].map(|bytes| {
+            let watch = watch_of(&memory, false);
+            let ticket = watch.begin_request();
+            ticket.handed_out();
+            (watch, ticket, bytes)
+        });
+        let mut held = Vec::new();
+        for (watch, _, bytes) in [&small, &large] {
+            held.push(watch.memory.take(*bytes).await.unwrap());
+        }
+        assert_eq!(small.0.check_interval(), small.0.limits.check_interval());
+        assert!(large.0.check_interval() <= SECOND);
+        assert_eq!(after(10, &large.0).await, Verdict::Healthy);
+        let other = memory.client();
+        let waiting = tokio::spawn(async move { other.take(60 << 10).await.map(drop) });
+        tokio::task::yield_now().await;
+        assert!(matches!(large.0.verdict(), Verdict::Close(_)));
+        // It has no more than its share.
+        assert_eq!(small.0.verdict(), Verdict::Healthy);
+        large.1.handed_out();
+        assert_eq!(after(3, &large.0).await, Verdict::Healthy);
+        let closed = Verdict::Close(CloseReason::Stalled);
+        assert_eq!(after(1, &large.0).await, closed);
+        waiting.abort();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn watch_trusts_a_client_that_took_a_megabyte() {
+        let memory = memory();
+        let watch = watch_of(&memory, false);
+        let half = memory.capacity() / 2;
+        let _held = memory.client().take(half).await.unwrap();
+        let wants = || tokio::time::timeout(SECOND, watch.memory.take(half / 2));
+        for _ in 1..1024 {
+            watch.wrote(1 << 10, 1 << 10);
+        }
+        assert!(wants().await.is_err());
+        watch.wrote(1 << 10, 2 << 10);
+        assert!(wants().await.unwrap().is_ok());
     }
 
     #[tokio::test(start_paused = true)]

@@ -94,7 +94,7 @@ const HTTP2_PIECE: usize = 16 << 10;
 #[derive(Debug)]
 pub(crate) struct WatchedBody {
     inner: InnerBody,
-    ticket: RequestTicket,
+    ticket: Arc<RequestTicket>,
     /// The part of a frame that was not handed out yet.
     rest: Bytes,
     piece: usize,
@@ -110,7 +110,7 @@ impl WatchedBody {
         };
         Self {
             inner,
-            ticket,
+            ticket: Arc::new(ticket),
             rest: Bytes::new(),
             piece,
         }
@@ -119,7 +119,27 @@ impl WatchedBody {
     fn next_piece(&mut self) -> Frame<Bytes> {
         self.ticket.handed_out();
         let length = self.rest.len().min(self.piece);
-        Frame::data(self.rest.split_to(length))
+        let piece = self.rest.split_to(length);
+        // HTTP/2 may keep the last pieces long after the body has ended.
+        Frame::data(match self.piece {
+            HTTP2_PIECE => Bytes::from_owner(TicketedBytes {
+                bytes: piece,
+                _ticket: Arc::clone(&self.ticket),
+            }),
+            _ => piece,
+        })
+    }
+}
+
+/// Bytes of an answer that is not finished before they are sent.
+struct TicketedBytes {
+    bytes: Bytes,
+    _ticket: Arc<RequestTicket>,
+}
+
+impl AsRef<[u8]> for TicketedBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
     }
 }
 

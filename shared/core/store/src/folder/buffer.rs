@@ -1,13 +1,11 @@
 use parking_lot::Mutex;
 
-/// Size of the later chunks in bytes: large enough that handing them over costs little, small
-/// enough for thousands of slow clients.
-// Below the 256 kB from which the server has its allocator map pages for each buffer: to map, fault
-// and unmap them doubles the CPU time of a download.
-pub(super) const CHUNK: usize = 240 << 10;
+/// Size of a chunk in bytes: large enough that handing it over costs little, small enough for a
+/// thousand slow clients, each of which holds one or two.
+pub(super) const CHUNK: usize = 64 << 10;
 
 /// Maximum number of buffers that wait for the next chunk: 8 MB of them.
-const FREE_MAX: usize = 32;
+const FREE_MAX: usize = 128;
 
 /// Buffers of chunks that were sent.
 static FREE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());

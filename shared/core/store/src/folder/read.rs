@@ -213,18 +213,15 @@ mod cached {
     }
 }
 
-/// Size of the first chunk in bytes. It is read when the file is opened; most objects have no
+/// Reads the first chunk of a range of a file now, and the others on demand. Most objects have no
 /// second one.
-const FIRST: u64 = 64 << 10;
-
-/// Reads the first chunk of a range of a file now, and the others on demand.
 pub(super) fn of_file(
     file: File,
     key: String,
     range: Range<u64>,
     mode: ReadMode,
 ) -> io::Result<Body> {
-    let rest = range.end.min(range.start + FIRST)..range.end;
+    let rest = range.end.min(range.start + CHUNK as u64)..range.end;
     let first = mode.read(&file, range.start..rest.start)?;
     if rest.is_empty() {
         return Ok(of_bytes(first));
@@ -243,8 +240,9 @@ pub(super) fn of_bytes(bytes: Bytes) -> Body {
 }
 
 /// Reads a range of a file chunk by chunk, without moving the offset of the file: several streams
-/// can read one file. A chunk is read ahead while the one before is being sent. No thread waits for
-/// a slow client: each is borrowed for one chunk, if the disk has to be waited for.
+/// can read one file. None is read ahead: the kernel does that, and does not count what it reads as
+/// the memory of this process. No thread waits for a slow client: each is borrowed for one chunk,
+/// if the disk has to be waited for.
 #[expect(
     clippy::disallowed_methods,
     reason = "only bytes are moved, and nothing is parsed"
@@ -264,7 +262,7 @@ pub fn file_chunks(
             joined(spawn_blocking(move || ReadMode::Blocking.read(&file, chunk)).await)
         }
     });
-    stream::iter(reads).buffered(2)
+    stream::iter(reads).then(|read| read)
 }
 
 #[cfg(test)]
@@ -274,7 +272,7 @@ mod tests {
     #[tokio::test]
     async fn read_of_a_file_that_is_cut_short_fails() {
         let file = tempfile::tempfile().unwrap();
-        let size = FIRST + 10;
+        let size = CHUNK as u64 + 10;
         file.write_all_at(&vec![7; size as usize], 0).unwrap();
         let body = of_file(
             file.try_clone().unwrap(),
@@ -283,7 +281,7 @@ mod tests {
             ReadMode::Blocking,
         )
         .unwrap();
-        file.set_len(FIRST + 5).unwrap();
+        file.set_len(size - 5).unwrap();
         let error = body.try_collect::<Vec<_>>().await.unwrap_err();
         let operation = Operation::Get;
         assert!(
@@ -291,7 +289,7 @@ mod tests {
             "{error}"
         );
         for mode in [ReadMode::Blocking, ReadMode::CacheOnly] {
-            assert!(mode.read(&file, FIRST..size).is_err(), "{mode:?}");
+            assert!(mode.read(&file, size - 10..size).is_err(), "{mode:?}");
         }
     }
 }

@@ -3,7 +3,7 @@ use std::{path::PathBuf, time::Duration};
 use model::CatalogName;
 
 use super::section::Section;
-use super::values::{origin, time_limit};
+use super::values::{byte_size, origin, time_limit};
 use crate::problems::{Problems, count};
 
 /// Largest number of connections, and of requests on one of them. Far above any machine's
@@ -53,6 +53,10 @@ pub struct ServerLimitsConfig {
     pub idle: Option<Duration>,
     /// Time in which a client must take some bytes of a waiting answer.
     pub stalled: Option<Duration>,
+    /// Memory for the answers that are being made and sent, from 1 B to 1 EiB.
+    pub answer_bytes: Option<u64>,
+    /// Time for which an answer waits for that memory.
+    pub answer_wait: Option<Duration>,
     /// Time for running answers when the server stops.
     pub drain: Option<Duration>,
 }
@@ -80,6 +84,8 @@ impl ServerConfig {
         read_limit(section, "firstRequest", time_limit, &mut http.first_request);
         read_limit(section, "idle", time_limit, &mut http.idle);
         read_limit(section, "stalled", time_limit, &mut http.stalled);
+        read_limit(section, "answerBytes", byte_size, &mut http.answer_bytes);
+        read_limit(section, "answerWait", time_limit, &mut http.answer_wait);
         read_limit(section, "drain", time_limit, &mut http.drain);
 
         // The other limits are those of HTTP.
@@ -87,6 +93,7 @@ impl ServerConfig {
             connections: self.grpc_limits.connections,
             streams: self.grpc_limits.streams,
             idle: None,
+            answer_bytes: None,
             ..*http
         };
         read_limit(
@@ -140,12 +147,14 @@ mod tests {
 
     #[test]
     fn server_fields_are_read() {
-        let text = "server: {tlsCert: c.pem, tlsKey: k.pem, readers: r, cors: ['https://docs.lab'], limits: {connections: 9, stalled: 5s}}";
+        let text = "server: {tlsCert: c.pem, tlsKey: k.pem, readers: r, cors: ['https://docs.lab'], limits: {connections: 9, stalled: 5s, answerBytes: 64MiB}}";
         let server = load(text).unwrap().server;
         assert_eq!(server.tls_cert.as_deref(), Some("c.pem".as_ref()));
         assert_eq!(server.cors, ["https://docs.lab"]);
         assert_eq!(server.limits.connections, Some(9));
         assert_eq!(server.limits.stalled, Some(Duration::from_secs(5)));
+        assert_eq!(server.limits.answer_bytes, Some(64 << 20));
+        assert_eq!(server.grpc_limits.answer_bytes, None);
         assert_eq!(server.limits.idle, None);
     }
 

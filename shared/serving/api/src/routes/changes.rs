@@ -18,6 +18,10 @@ use crate::rfc9110::{Precondition, Tag, parameters};
 /// Packages beyond are named and marked as omitted.
 const DETAIL_MAX: u64 = 64 << 20;
 
+/// Memory of a comparison, in bytes: the decoder of a large Shard, what two Packages are parsed to,
+/// and the document.
+const COMPARE_BYTES: u64 = 16 << 20;
+
 pub(super) async fn changes(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let [since] = parameters(call.query(), "since")?;
     let state = call.state().await?;
@@ -44,6 +48,7 @@ pub(super) async fn changes(call: RouteCall<'_>) -> Result<Representation, ApiEr
     // The document need not be made for a 304 or 412.
     if representation.evaluate(&call.request.headers) == Precondition::Proceed {
         let make = || async {
+            let _memory = call.memory(COMPARE_BYTES).await?;
             let mut changes = Changes::new(since, new);
             if let Some(old) = old {
                 changes = call.app.compare(changes, &old, &state).await?;

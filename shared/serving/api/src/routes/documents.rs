@@ -26,7 +26,8 @@ pub(super) async fn current(call: RouteCall<'_>) -> Result<Representation, ApiEr
         && representation.evaluate(&call.request.headers) == Precondition::Proceed
     {
         let plain = || ready(Ok(document.clone()));
-        let coded = call.app.coded(state.document_hash(), encoding, plain);
+        let length = document.len() as u64;
+        let coded = call.coded(state.document_hash(), encoding, || length, plain);
         representation.payload = Payload::Bytes(coded.await?);
     }
     Ok(representation)

@@ -1,32 +1,73 @@
 //! JSON documents that are made for an answer: lists of catalogs and packages, and results of
 //! searches.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, future::ready, sync::Arc};
 
 use bytes::Bytes;
-use model::{Facts, Kind, ShardRef, StoredDocument};
+use model::{Encoding, Facts, Kind, Sha256, ShardRef, StoredDocument};
 use olm::{SEARCH, SearchIndex};
-use reader::{Corruption, PublishedState, ReaderError};
+use reader::{BodyKey, Corruption, PublishedState, ReaderError};
 use serde_json::{Value, json};
 
 use super::RouteCall;
 use crate::{app::App, error::ApiError, respond::Representation, rfc9110::search_query};
 
+/// Memory to make one row of a list, in bytes: its values and its text.
+const ROW_BYTES: u64 = 2 << 10;
+
+/// Returns the document with this identity, which is made of so many rows if it is not in memory.
+async fn list<F>(
+    call: RouteCall<'_>,
+    identity: Sha256,
+    rows: usize,
+    make: impl FnOnce() -> F,
+) -> Result<Representation, ApiError>
+where
+    F: Future<Output = Result<Value, ApiError>>,
+{
+    let make = || async {
+        let _memory = call.memory(ROW_BYTES * rows as u64).await?;
+        let list = make().await?;
+        Ok::<_, ApiError>(Bytes::from(format!("{list}\n")))
+    };
+    let key = BodyKey::Made(identity, Encoding::Identity);
+    let list = call.app.catalogs.body(&key, make).await?;
+    Ok(Representation::document(list))
+}
+
+/// Returns a hash that no other list has: of its kind, of what it is made from, and of the query.
+fn identity(kind: &str, made_from: &[Sha256], query: &str) -> Sha256 {
+    let mut text = kind.as_bytes().to_vec();
+    for hash in made_from {
+        text.extend_from_slice(hash.as_bytes());
+    }
+    text.extend_from_slice(query.as_bytes());
+    Sha256::of(&text)
+}
+
 /// Reads pointers only, so the cost does not depend on the size of the catalogs.
 pub(super) async fn catalogs(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let states = call.app.catalogs.all().await?;
-    let catalogs: Vec<Value> = states.iter().map(catalog).collect();
-    Ok(Representation::document(line(
-        &json!({"catalogs": catalogs}),
-    )))
+    let pointers: Vec<Sha256> = states.iter().map(PublishedState::document_hash).collect();
+    let identity = identity("catalogs", &pointers, "");
+    let make = || {
+        let catalogs: Vec<Value> = states.iter().map(catalog).collect();
+        ready(Ok(json!({"catalogs": catalogs})))
+    };
+    list(call, identity, states.len(), make).await
 }
 
 pub(super) async fn packages(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let state = call.state().await?;
     let snapshot = state.snapshot().await?;
-    let packages: Vec<Value> = snapshot.packages.iter().map(package).collect();
-    let list = json!({"contentHash": state.current().content_hash, "packages": packages});
-    Ok(Representation::document(line(&list)).dated(&call.app.head(&state)))
+    let identity = identity("packages", &[state.identity()], "");
+    let make = || {
+        let packages: Vec<Value> = snapshot.packages.iter().map(package).collect();
+        let content = state.current().content_hash;
+        ready(Ok(json!({"contentHash": content, "packages": packages})))
+    };
+    let list = list(call, identity, snapshot.packages.len(), make).await?;
+    Ok(list.dated(&call.app.head(&state)))
 }
 
 fn catalog(state: &PublishedState) -> Value {
@@ -73,20 +114,25 @@ pub(super) async fn search(call: RouteCall<'_>) -> Result<Representation, ApiErr
     let query = search_query(call.query())?;
     let state = call.state().await?;
     let index = call.app.search_index(&state).await?;
-    let content_hash = state.current().content_hash;
-    let (text, offset, limit) = (query.text.clone(), query.offset, query.limit);
-    let (weight, find) = (index.weight(), move || index.find(&query));
-    let found = call.app.catalogs.run(weight, find).await?;
-    let answer = json!({
-        "contentHash": content_hash,
-        "query": text,
-        "offset": offset,
-        "limit": limit,
-        "total": found.total,
-        "results": found.results,
-        "facets": found.facets,
-    });
-    Ok(Representation::document(line(&answer)).dated(&call.app.head(&state)))
+    let identity = identity("search", &[state.identity()], call.query());
+    let rows = 1 + query.limit;
+    let make = || async {
+        let content_hash = state.current().content_hash;
+        let (text, offset, limit) = (query.text.clone(), query.offset, query.limit);
+        let (weight, find) = (index.weight(), move || index.find(&query));
+        let found = call.app.catalogs.run(weight, find).await?;
+        Ok(json!({
+            "contentHash": content_hash,
+            "query": text,
+            "offset": offset,
+            "limit": limit,
+            "total": found.total,
+            "results": found.results,
+            "facets": found.facets,
+        }))
+    };
+    let list = list(call, identity, rows, make).await?;
+    Ok(list.dated(&call.app.head(&state)))
 }
 
 impl App {
@@ -105,11 +151,6 @@ impl App {
         };
         self.searches.get_or_load(&object.digest.sha256, load).await
     }
-}
-
-/// Returns a document as one line of text.
-fn line(document: &Value) -> Bytes {
-    format!("{document}\n").into()
 }
 
 #[cfg(test)]

@@ -112,7 +112,9 @@ pub(super) async fn search_document(call: RouteCall<'_>) -> Result<Representatio
             let plain = call.app.catalogs.run(object.digest.size, decode).await;
             Ok(plain.map_err(ReaderError::coding(&object.key()))?.into())
         };
-        let coded = call.app.coded(object.digest.sha256, encoding, plain);
+        // The texts are compressed.
+        let memory = || 20 * object.digest.size;
+        let coded = call.coded(object.digest.sha256, encoding, memory, plain);
         representation.payload = Payload::Bytes(coded.await?);
     }
     Ok(representation)
@@ -125,10 +127,8 @@ async fn file(
 ) -> Result<Representation, ApiError> {
     let encoding = call.encoding()?;
     let plain = Bytes::from_static(file.text.as_bytes());
-    let bytes = call
-        .app
-        .coded(file.hash, encoding, || ready(Ok(plain)))
-        .await?;
+    let coded = call.coded(file.hash, encoding, || 0, || ready(Ok(plain)));
+    let bytes = coded.await?;
     let tag = Tag::of_made(file.hash, encoding);
     let coded = Representation::new(tag, Payload::Bytes(bytes), cache).negotiated(encoding);
     let file = coded.with_type(file.content_type);
