@@ -62,12 +62,12 @@ impl SentSecrets {
     }
 }
 
-/// Replaces control characters, and direction marks, which no host name or digest needs.
+/// Replaces what no host name or digest needs.
 fn printable(c: char) -> char {
-    match c {
-        '\u{200e}' | '\u{200f}' => char::REPLACEMENT_CHARACTER,
-        _ if model::text::is_unprintable(c) => char::REPLACEMENT_CHARACTER,
-        _ => c,
+    if model::text::is_unprintable(c) {
+        char::REPLACEMENT_CHARACTER
+    } else {
+        c
     }
 }
 

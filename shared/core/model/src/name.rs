@@ -35,7 +35,8 @@ impl FromStr for CatalogName {
     type Err = CatalogNameError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if text.len() <= Self::MAX_LEN && text.split('.').all(is_label) {
+        // Kubernetes checks the whole name against 253 characters but no part against DNS's 63.
+        if text.len() <= Self::MAX_LEN && text.split('.').all(has_chars_of_label) {
             return Ok(Self(text.to_owned()));
         }
         // Cut: the text may come from a request, and errors are logged.
@@ -44,8 +45,32 @@ impl FromStr for CatalogName {
     }
 }
 
-/// Kubernetes checks the whole name against 253 characters but no part against DNS's 63.
-fn is_label(part: &str) -> bool {
+/// Length of the longest DNS label, in bytes (RFC 1035, section 2.3.4).
+const LABEL_MAX: usize = 63;
+
+/// Returns true for a DNS-1123 label, as OLM wants the names of packages. It is also the name of a
+/// file on each file system and on each web server: it has no ending that tells a type, and no
+/// other name differs from it by case alone.
+pub fn is_dns_label(name: &str) -> bool {
+    name.len() <= LABEL_MAX && has_chars_of_label(name)
+}
+
+/// Returns true for a name that stands for itself in each place: on the command line of a shell, as
+/// an argument of a program, in a path, and in a URL with its query. It consists of ASCII letters,
+/// digits, `.`, `_` and `-`, and begins neither as an option nor as a hidden file.
+///
+/// ```
+/// use model::is_plain_name;
+///
+/// assert!(is_plain_name("etcd") && is_plain_name("stable-v4.20_x"));
+/// assert!(!is_plain_name("etcd;reboot") && !is_plain_name("--force") && !is_plain_name(".."));
+/// ```
+pub fn is_plain_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    !name.is_empty() && !name.starts_with(['.', '-']) && name.chars().all(is_plain)
+}
+
+fn has_chars_of_label(part: &str) -> bool {
     let is_alphanumeric = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let ends = part.starts_with(is_alphanumeric) && part.ends_with(is_alphanumeric);
     ends && part.chars().all(|c| is_alphanumeric(c) || c == '-')
@@ -73,6 +98,57 @@ mod tests {
             .chain([&*long])
         {
             assert!(bad.parse::<CatalogName>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn label_has_63_characters_and_no_dots() {
+        for (name, is_label) in [
+            ("etcd".to_owned(), true),
+            ("a".repeat(63), true),
+            ("a".repeat(64), false),
+            ("x.html".to_owned(), false),
+            ("Etcd".to_owned(), false),
+            ("etcd/x".to_owned(), false),
+            (String::new(), false),
+        ] {
+            assert_eq!(is_dns_label(&name), is_label, "{name}");
+        }
+    }
+
+    #[test]
+    fn name_is_plain_only_if_every_shell_takes_it_as_one_word() {
+        for plain in ["a", "A_b.c-9", "_a", "0", "v1..2"] {
+            assert!(is_plain_name(plain), "{plain}");
+        }
+        for other in [
+            "",
+            "-a",
+            "--force",
+            ".a",
+            "..",
+            "a b",
+            "a/b",
+            "a;b",
+            "a$b",
+            "a`b",
+            "a\nb",
+            "a'b",
+            "a*b",
+            "a\\b",
+            "~a",
+            "a=b",
+            "a:b",
+            "a&b",
+            "a|b",
+            "a>b",
+            "a#b",
+            "a!b",
+            "a%41",
+            "\u{e4}",
+            "a\u{202e}b",
+        ] {
+            assert!(!is_plain_name(other), "{other}");
         }
     }
 }

@@ -4,20 +4,20 @@
 use std::error::Error;
 use std::fmt;
 
+use crate::is_plain_name;
+
 /// An error and its causes as the value of a field in a log line: `error = %Chain(&error)`. Foreign
 /// text in it cannot start a line of its own.
 pub struct Chain<'a>(pub &'a dyn Error);
 
 impl fmt::Display for Chain<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for c in chain(self.0).chars() {
-            write_printable(f, c)?;
-        }
-        Ok(())
+        f.write_str(&chain(self.0))
     }
 }
 
-/// An error and its causes on one line, to be printed once, where the error is handled.
+/// An error and its causes on one line, to be printed once, where the error is handled. Texts of
+/// other parties in it change no terminal and begin no line, and no URL in it shows its password.
 pub fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -30,7 +30,27 @@ pub fn chain(error: &dyn Error) -> String {
         }
         cause = error.source();
     }
-    without_numbers(&text)
+    shown_error(&text)
+}
+
+/// Returns the text of an error as [`chain`] shows it.
+pub fn shown_error(text: &str) -> String {
+    let text = without_secrets(&without_numbers(text));
+    line(&joined_lines(&text), usize::MAX)
+}
+
+/// Returns the lines of a text as one, with a semicolon between two, or nothing after a colon.
+fn joined_lines(text: &str) -> String {
+    let mut joined = String::with_capacity(text.len());
+    for part in text.lines().map(str::trim).filter(|part| !part.is_empty()) {
+        if joined.ends_with(':') {
+            joined.push(' ');
+        } else if !joined.is_empty() {
+            joined.push_str("; ");
+        }
+        joined.push_str(part);
+    }
+    joined
 }
 
 /// Removes the numbers that the standard library adds to errors of the system, such as
@@ -60,10 +80,11 @@ const SIMILAR: f64 = 0.9;
 /// assert_eq!(did_you_mean("etdc", ["argocd", "etcd"]), " (did you mean etcd?)");
 /// assert_eq!(did_you_mean("kafka", ["argocd", "etcd"]), "");
 /// ```
+// People copy what is suggested into a shell.
 pub fn did_you_mean<'a>(unknown: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let mut best = SIMILAR;
     let mut question = String::new();
-    for name in known {
+    for name in known.into_iter().filter(|name| is_plain_name(name)) {
         let similarity = strsim::jaro_winkler(unknown, name);
         // Of several that are equally similar, the last one.
         if similarity >= best {
@@ -92,23 +113,144 @@ pub fn line(text: &str, most_chars: usize) -> String {
             line.push_str("...");
             break;
         }
-        // A `String` takes every character.
-        let _ = write_printable(&mut line, c);
+        push_printable(&mut line, c);
     }
     line
 }
 
-fn write_printable(text: &mut impl fmt::Write, c: char) -> fmt::Result {
+/// A text of several lines with everything escaped that is unprintable but the ends of its lines.
+pub fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c == '\n' {
+            shown.push(c);
+        } else {
+            push_printable(&mut shown, c);
+        }
+    }
+    shown
+}
+
+fn push_printable(text: &mut String, c: char) {
     if is_unprintable(c) {
-        write!(text, "{}", c.escape_unicode())
+        text.extend(c.escape_unicode());
     } else {
-        text.write_char(c)
+        text.push(c);
     }
 }
 
-/// Control characters, line separators, and marks that turn the direction of a line.
+/// JSON with everything escaped that is unprintable but the ends of its lines. Serializers escape
+/// the control characters of ASCII alone. Outside of strings JSON has none of the others.
+///
+/// ```
+/// use model::text::printable_json;
+///
+/// assert_eq!(printable_json("[\n\"a\u{202e}b\"]"), "[\n\"a\\u202eb\"]");
+/// ```
+pub fn printable_json(json: &str) -> String {
+    let mut shown = String::with_capacity(json.len());
+    for c in json.chars() {
+        if c != '\n' && is_unprintable(c) {
+            shown.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+/// Control characters, line separators, and marks that turn the direction of a line (Unicode,
+/// property `Bidi_Control`). None is above U+FFFF.
 pub fn is_unprintable(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    let is_mark = matches!(
+        c,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    );
+    c.is_control() || is_mark
+}
+
+/// Replacement for the parts of a URL that can hold a secret.
+const HIDDEN: &str = "***";
+
+/// A text without the user, the password and the query of each URL in it.
+///
+/// ```
+/// use model::text::without_secrets;
+///
+/// let text = "cannot read https://robot:pass@host/a?key=1 or docker://host/b@sha256:00";
+/// let shown = "cannot read https://***@host/a?*** or docker://host/b@sha256:00";
+/// assert_eq!(without_secrets(text), shown);
+/// ```
+pub fn without_secrets(text: &str) -> String {
+    if !text.contains("://") {
+        return text.to_owned();
+    }
+    // Quotes end a URL in JSON, which has no spaces.
+    text.split_inclusive(|c: char| c.is_whitespace() || c == '"')
+        .map(word_without_secrets)
+        .collect()
+}
+
+/// An argument or another value that is one URL, if it holds one, as [`without_secrets`] shows it:
+/// also a password with spaces, and a user and a password in front of a host without a scheme.
+///
+/// ```
+/// use model::text::value_without_secrets;
+///
+/// assert_eq!(value_without_secrets("a=https://u:pass word@host/"), "a=https://***@host/");
+/// assert_eq!(value_without_secrets("robot:pass@host:5000/a:v1"), "***@host:5000/a:v1");
+/// ```
+pub fn value_without_secrets(value: &str) -> String {
+    if value.contains("://") {
+        return word_without_secrets(value);
+    }
+    let first = value.split('/').next().unwrap_or_default();
+    match end_of_login(first) {
+        Some(end) if first[..end].contains(':') => format!("{HIDDEN}{}", &value[end..]),
+        _ => value.to_owned(),
+    }
+}
+
+/// Returns a word without the user, the password and the query of each URL in it.
+fn word_without_secrets(word: &str) -> String {
+    let mut shown = String::new();
+    let mut rest = word;
+    while let Some((before, after)) = rest.split_once("://") {
+        shown.push_str(before);
+        shown.push_str("://");
+        let end = after.find(['/', '?', '#']).unwrap_or(after.len());
+        let authority = &after[..end];
+        rest = after;
+        // A password may hold a slash, so a user and a password end at the last @ of the word.
+        if authority.contains(['@', ':'])
+            && let Some(end) = end_of_login(after)
+        {
+            shown.push_str(HIDDEN);
+            rest = &after[end..];
+        }
+        if let Some((path, query)) = rest.split_once('?') {
+            shown.push_str(path);
+            shown.push('?');
+            shown.push_str(HIDDEN);
+            // What a sentence puts behind a URL is no part of it.
+            let is_of_sentence = |c: char| c.is_whitespace() || "'\"`),.:;".contains(c);
+            let end = query
+                .find('#')
+                .unwrap_or(query.trim_end_matches(is_of_sentence).len());
+            rest = &query[end..];
+        }
+    }
+    shown + rest
+}
+
+/// Returns the place of the last @ that is not in front of a digest.
+fn end_of_login(text: &str) -> Option<usize> {
+    let is_digest = |at: usize| {
+        let rest = &text[at + 1..];
+        rest.starts_with("sha256:") || rest.starts_with("sha512:")
+    };
+    let mut ends = text.rmatch_indices('@').map(|(at, _)| at);
+    ends.find(|at| !is_digest(*at))
 }
 
 /// Splitter of text that comes in chunks of any size into its lines. It holds at most one line.
@@ -196,7 +338,63 @@ mod tests {
         assert_eq!(line("a\u{202e}b\u{2028}", 300), "a\\u{202e}b\\u{2028}");
         assert_eq!(line(&"x".repeat(100_000), 300).len(), 303);
         assert_eq!(line(&"x".repeat(300), 300).len(), 300);
-        let error = error_line(&io::Error::other("\n".repeat(100_000)));
-        assert_eq!(error, "\\u{a}".repeat(MOST_CHARS) + "...");
+        let error = error_line(&io::Error::other("\u{1}".repeat(100_000)));
+        assert_eq!(error, "\\u{1}".repeat(MOST_CHARS / 5) + "...");
+    }
+
+    #[test]
+    fn chain_shows_neither_secrets_nor_what_changes_a_terminal() {
+        let error = io::Error::other("problems:\n  https://u:s3cret@h/\u{1b}[2J\u{200f}\nb");
+        assert_eq!(
+            chain(&error),
+            "problems: https://***@h/\\u{1b}[2J\\u{200f}; b"
+        );
+    }
+
+    #[test]
+    fn did_you_mean_suggests_no_name_that_a_shell_would_run() {
+        assert_eq!(did_you_mean("etcd;tru", ["etcd;true", "--etcd"]), "");
+        assert_eq!(
+            did_you_mean("etcd;tru", ["etcd-tru"]),
+            " (did you mean etcd-tru?)"
+        );
+    }
+
+    #[test]
+    fn secrets_of_urls_are_hidden_whatever_they_hold() {
+        for (text, shown) in [
+            ("https://s3cret@h/x", "https://***@h/x"),
+            ("https://u:s3@cret@h/x", "https://***@h/x"),
+            ("https://u:s3/cr#e?t@h/x", "https://***@h/x"),
+            (
+                "git:https://u:s3cret@h/x#main:a",
+                "git:https://***@h/x#main:a",
+            ),
+            ("c=https://h/x.tar?s=s3cret#a", "c=https://h/x.tar?***#a"),
+            ("`https://h/x?s=s3cret`: no", "`https://h/x?***`: no"),
+            (
+                r#"{"a":"https://h:1/","b":"c@d"}"#,
+                r#"{"a":"https://h:1/","b":"c@d"}"#,
+            ),
+            ("https://a/,https://u:s3cret@b", "https://a/,https://***@b"),
+            (
+                "docker://u:s3cret@h/a@sha256:00",
+                "docker://***@h/a@sha256:00",
+            ),
+        ] {
+            assert_eq!(without_secrets(text), shown);
+        }
+        for plain in [
+            "http://h:80/a",
+            "https://h/@scope/b",
+            "docker://h/a:v1@sha256:00",
+            "git@h:a/b",
+            "h:5000/a@sha256:00",
+            "a@b.example",
+            "dir:a/b@c:d",
+        ] {
+            assert_eq!(value_without_secrets(plain), plain);
+        }
+        assert_eq!(value_without_secrets("u:s3 cret@h/a"), "***@h/a");
     }
 }

@@ -1,6 +1,6 @@
 use std::collections::{HashMap, HashSet};
 
-use model::CatalogName;
+use model::is_dns_label;
 use work::OverBudget;
 
 use super::channel::check_channel;
@@ -9,9 +9,6 @@ use super::shape::decode;
 use super::value::{Value, ValueBudget};
 use super::{Place, Report, Rule, ShardValidator, quoted};
 use crate::{LIFECYCLES, Lifecycle};
-
-/// Maximum length of a DNS label, in bytes.
-const LABEL_MAX: usize = 63;
 
 /// End of nearly every line of a bundle, whose last field is its schema.
 ///
@@ -104,7 +101,7 @@ impl ShardValidator {
             report.add(Rule::PackageNameMissing, place, "");
         } else if name != self.name {
             report.add(Rule::PackageFieldDiffers, place, &quoted(name));
-        } else if !is_label(name) {
+        } else if !is_dns_label(name) {
             report.add(Rule::PackageNameInvalid, place, &quoted(name));
         }
         if let Some((first, _)) = self.definitions.first() {
@@ -272,11 +269,6 @@ impl ShardValidator {
 /// Returns the fields that every Meta may have; none if the line cannot be decoded.
 fn header(line: &[u8]) -> Value<'_> {
     decode(line, &META, &mut ValueBudget::new(0)).0
-}
-
-/// Returns true for the name of a host without dots, in lower case.
-fn is_label(name: &str) -> bool {
-    name.len() <= LABEL_MAX && !name.contains('.') && name.parse::<CatalogName>().is_ok()
 }
 
 /// Returns true for a text that `opm serve` accepts as a part of a key of its cache:
