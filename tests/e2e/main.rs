@@ -17,6 +17,7 @@ mod licences;
 mod maintenance;
 mod misuse;
 mod notify;
+mod outputs;
 mod page_commands;
 mod pages;
 mod protocol;

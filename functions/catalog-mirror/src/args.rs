@@ -24,10 +24,20 @@ const SIGNATURES: &str = "Signatures";
 pub(crate) struct StoreArgs {
     /// Store: a folder or s3://BUCKET[/PREFIX]. Default: `store` of the configuration, else
     /// ./store.
-    #[arg(long, env = "CATALOG_MIRROR_STORE", value_name = "DIR|S3")]
+    #[arg(
+        long,
+        env = "CATALOG_MIRROR_STORE",
+        hide_env_values = true,
+        value_name = "DIR|S3"
+    )]
     pub(crate) store: Option<StorePlace>,
     /// Configuration file: catalogs.yaml, ClusterCatalog manifests, or both. May be repeated.
-    #[arg(long, env = "CATALOG_MIRROR_CONFIG", value_name = "FILE")]
+    #[arg(
+        long,
+        env = "CATALOG_MIRROR_CONFIG",
+        hide_env_values = true,
+        value_name = "FILE"
+    )]
     pub(crate) config: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) s3: S3Args,

@@ -4,7 +4,8 @@ use std::{path::Path, sync::Arc};
 
 use ::sync::{OriginCatalog, ReadCatalog, StoreOrigin, SyncError};
 use anyhow::Context;
-use model::{CatalogName, text::did_you_mean};
+use model::CatalogName;
+use model::text::{did_you_mean, value_without_secrets};
 use olm::{Package, PackageParser};
 use publish::RenderSink;
 use source::Source;
@@ -74,7 +75,7 @@ pub(crate) async fn open_all(
         } else {
             open(text, access).await.map(|catalog| vec![catalog])
         };
-        all.extend(opened.with_context(|| text.clone())?);
+        all.extend(opened.with_context(|| value_without_secrets(text))?);
     }
     Ok(all)
 }

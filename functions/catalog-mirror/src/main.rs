@@ -11,8 +11,6 @@ mod output;
 mod published;
 mod wiring;
 
-use clap::Parser;
-
 use crate::exit::Exit;
 
 /// Allocator of static programs, which are those of the container image, in place of that of musl.
@@ -26,7 +24,7 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> Exit {
     complete::answer();
-    let cli = commands::Cli::parse();
+    let cli: commands::Cli = config::parse_arguments();
     config::logs::init(cli.log_format, cli.log_filter());
     // To start again takes 5 ms, as long as a small command needs in all.
     if !cli.moves_no_catalog()
@@ -37,7 +35,7 @@ fn main() -> Exit {
     match commands::run(cli) {
         Ok(exit) => exit,
         Err(error) => {
-            output::print_failure("error", &model::text::chain(error.as_ref()));
+            output::print_failure("error", &config::failure(error.as_ref()));
             Exit::Failed
         }
     }

@@ -73,7 +73,7 @@ fn print_marked(
         // The table pads its last column with spaces.
         lines += &format!("{begin}{}{end}\n", cut(line.trim_end(), width));
     }
-    print_text(&lines)
+    write_out(&lines)
 }
 
 const RED: &str = "\u{1b}[31m";
@@ -131,10 +131,17 @@ pub(crate) fn print_report<T: Serialize>(
 }
 
 pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
-    print_text(&(serde_json::to_string_pretty(value)? + "\n"))
+    let json = serde_json::to_string_pretty(value)? + "\n";
+    print_text(&model::text::printable_json(&json))
 }
 
+/// Prints lines. What could change the terminal is escaped, also if the one who made them forgot
+/// it.
 pub(crate) fn print_text(text: &str) -> anyhow::Result<()> {
+    write_out(&model::text::printable(text))
+}
+
+fn write_out(text: &str) -> anyhow::Result<()> {
     // Leaves out colours unless standard output is a terminal, and with NO_COLOR.
     match anstream::stdout().lock().write_all(text.as_bytes()) {
         // `catalog-mirror images ... | head` is not a failure.
@@ -181,9 +188,9 @@ pub(crate) fn join(names: &[CatalogName]) -> String {
         .join(", ")
 }
 
-/// Prints a line to standard error.
+/// Prints a line to standard error, on one line.
 pub(crate) fn say(line: &str) {
-    eprintln!("{line}");
+    eprintln!("{}", model::text::line(line, usize::MAX));
 }
 
 pub(crate) fn millis(duration: std::time::Duration) -> String {

@@ -28,8 +28,6 @@ mod worker;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 /// Allocator of static programs, in place of that of musl. The command line program has the
 /// measurements.
 #[cfg(all(target_env = "musl", not(test)))]
@@ -37,7 +35,7 @@ use clap::Parser;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    let flags = flags::Flags::parse();
+    let flags: flags::Flags = config::parse_arguments();
     config::logs::init(config::logs::LogFormat::Text, flags.log_filter());
     if let Err(error) = server::limit_arenas(true) {
         tracing::debug!(%error, "cannot start again with fewer arenas");
@@ -45,7 +43,7 @@ fn main() -> ExitCode {
     match run::run(flags) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {}", model::text::chain(error.as_ref()));
+            eprintln!("error: {}", config::failure(error.as_ref()));
             ExitCode::FAILURE
         }
     }

@@ -69,6 +69,26 @@ impl Ran {
         }
     }
 
+    /// Runs a command that must end within a time. Else its exit code is that of `timeout`, 124.
+    pub(crate) fn within(time: Duration, command: &Command) -> Self {
+        let mut limited = Command::new("timeout");
+        limited
+            .arg(time.as_secs().to_string())
+            .arg(command.get_program())
+            .args(command.get_args())
+            .stdin(Stdio::null());
+        if let Some(folder) = command.get_current_dir() {
+            limited.current_dir(folder);
+        }
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => limited.env(name, value),
+                None => limited.env_remove(name),
+            };
+        }
+        Self::of(&mut limited)
+    }
+
     /// Asserts the exit code and returns what was printed.
     #[track_caller]
     pub(crate) fn exits(self, code: i32) -> Self {

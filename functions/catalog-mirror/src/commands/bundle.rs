@@ -1,6 +1,7 @@
 use ::upgrade::bundle::{BundleFiles, CatalogBundle, Contents};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
+use model::text::value_without_secrets;
 use source::{EmptyLayers, ImageContent, Source, Sources};
 use sync::ReadCatalog;
 
@@ -86,8 +87,10 @@ impl BundleArgs {
             packages.sort_by_key(|package| !bundle.starts_with(package));
             self.of_catalog(&catalog, &packages, bundle).await
         };
-        read.await
-            .with_context(|| format!("cannot read the bundle {text}"))
+        read.await.with_context(|| {
+            let shown = value_without_secrets(text);
+            format!("cannot read the bundle {shown}")
+        })
     }
 
     /// Reads the bundle of a name or a version in one of the packages.

@@ -65,6 +65,8 @@ pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<()> {
     let Some(mut to) = args.to.clone() else {
         return tree::run(&args.tree, &args.store, args.json).await;
     };
+    let is_url = to.to_string_lossy().contains("://");
+    anyhow::ensure!(!is_url, "--to names a file or a folder, not a URL");
     let store = args.store.open_alone(Access::Read).await?;
     let names = published::some_names(&*store, &args.names).await?;
     let options = PackOptions {

@@ -1,6 +1,4 @@
-use std::collections::BTreeSet;
-
-use carry::{FoundImages, ImageChecks, check_images, images_document, skopeo_sync};
+use carry::{FoundImages, check_images, images_document, missing, pullable, skopeo_sync};
 use clap::{Args, ValueEnum};
 use model::CatalogName;
 use olm::{BundleSelection, RequiredImages};
@@ -8,7 +6,7 @@ use store::Store;
 
 use crate::args::{Access, CatalogAccess};
 use crate::exit::Exit;
-use crate::output::{print_json, print_text, print_yaml, printable};
+use crate::output::{print_json, print_text, print_yaml, say};
 use crate::{published, wiring};
 
 #[derive(Debug, Args)]
@@ -42,7 +40,7 @@ pub(crate) struct ImagesArgs {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ImagesFormat {
-    /// One reference a line, sorted.
+    /// One reference a line, sorted. A text of the catalog that is no reference is left out.
     #[default]
     List,
     /// Every image with the packages and bundles that need it.
@@ -74,20 +72,24 @@ pub(crate) async fn run(args: ImagesArgs) -> anyhow::Result<Exit> {
         );
     }
     let needs = &found.needs;
+    let images = match args.format {
+        // For programs that know what to do with each text.
+        ImagesFormat::Json => Vec::new(),
+        _ => pullable(needs, &say),
+    };
     match args.format {
         ImagesFormat::List => {
-            let lines = needs
-                .images
-                .keys()
-                .map(|image| format!("{}\n", printable(image)));
+            let lines = images.iter().map(|image| format!("{image}\n"));
             print_text(&lines.collect::<String>())?;
         }
         ImagesFormat::Json => print_json(&images_document(needs, checks.as_ref()))?,
-        ImagesFormat::SkopeoSync => print_yaml(&[skopeo_sync(needs)])?,
+        ImagesFormat::SkopeoSync => print_yaml(&[skopeo_sync(images)])?,
         ImagesFormat::Imageset => print_yaml(&[found.image_set()])?,
     }
-    let is_missing = checks.is_some_and(|checks| print_missing(needs, &checks));
-    Ok(Exit::of_check(!is_missing))
+    let missing = checks.map(|checks| missing(needs, &checks));
+    let missing = missing.unwrap_or_default();
+    missing.iter().for_each(|line| say(line));
+    Ok(Exit::of_check(missing.is_empty()))
 }
 
 /// Returns the images that all bundles of the catalogs need.
@@ -121,25 +123,4 @@ async fn find(
         found.add_catalog(&current.source, choice, &parts, needs);
     }
     Ok(found)
-}
-
-/// Prints every image that is missing or unknown to standard error. Returns true if there is one.
-fn print_missing(needs: &RequiredImages, checks: &ImageChecks) -> bool {
-    let mut missing = false;
-    for (image, needed_by) in &needs.images {
-        let what = match checks.get(image) {
-            Some(Ok(true)) | None => continue,
-            Some(Ok(false)) => "missing".to_owned(),
-            Some(Err(error)) => format!("unknown ({})", printable(error)),
-        };
-        missing = true;
-        let bundles: BTreeSet<&str> = needed_by.iter().map(|need| need.bundle.as_str()).collect();
-        let bundles = bundles.into_iter().collect::<Vec<_>>().join(", ");
-        eprintln!(
-            "{what}: {}, needed by {}",
-            printable(image),
-            printable(&bundles)
-        );
-    }
-    missing
 }

@@ -1,15 +1,14 @@
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use anyhow::Context;
 use carry::{
     CatalogRepository, ImageMirrors, LATEST, ManifestTarget, TargetRegistry,
-    addressed_catalog_source, catalog_source, cluster_catalog,
+    addressed_catalog_source, catalog_source, check_names, cluster_catalog, registry_host,
 };
 use clap::{Args, ValueEnum};
 use config::poll_interval;
 use model::CatalogName;
 use serde_json::Value;
-use source::Source;
 use store::Store;
 
 use super::images;
@@ -136,7 +135,7 @@ async fn of_catalogs(
     url: &str,
     args: &ManifestsArgs,
 ) -> anyhow::Result<Vec<Value>> {
-    let host = host(url)?;
+    let host = registry_host(url)?;
     // The registry API of OLM v0 has no TLS in any case.
     if url.starts_with("http://") && args.kind != ManifestKind::CatalogsourceAddress {
         eprintln!("{}", TargetRegistry::plain_warning(host));
@@ -178,39 +177,6 @@ async fn of_catalogs(
         }
     }
     Ok(documents)
-}
-
-/// Returns host and port of the URL. An image reference contains nothing else of it.
-fn host(url: &str) -> anyhow::Result<&str> {
-    let host = url
-        .strip_prefix("https://")
-        .or_else(|| url.strip_prefix("http://"));
-    let host = host.with_context(|| format!("{url:?} is not a URL: write https://HOST[:PORT]"))?;
-    let host = host.trim_end_matches('/');
-    // The API of a registry is at the root of its host (OCI distribution specification,
-    // "Endpoints").
-    if host.contains('/') {
-        anyhow::bail!("{url:?} has a path: clusters look for a registry at the root of its host");
-    }
-    // The references of the manifests look like this one, so a mistake shows here and not in a
-    // cluster.
-    let example: Result<Source, _> = format!("{host}/catalog:latest").parse();
-    example.with_context(|| format!("{url:?} names no registry"))?;
-    Ok(host)
-}
-
-/// Refuses catalogs whose manifests have one name, because dots become dashes.
-pub(super) fn check_names(targets: &[ManifestTarget]) -> anyhow::Result<()> {
-    let mut names: BTreeMap<&str, &CatalogName> = BTreeMap::new();
-    for target in targets {
-        if let Some(other) = names.insert(&target.suffix, &target.catalog) {
-            let name = &target.catalog;
-            anyhow::bail!(
-                "the manifests of {other} and {name} would have one name; name the catalogs one by one"
-            );
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -50,7 +50,8 @@ pub(crate) struct Cli {
         global = true,
         value_enum,
         default_value_t,
-        env = "CATALOG_MIRROR_LOG_FORMAT"
+        env = "CATALOG_MIRROR_LOG_FORMAT",
+        hide_env_values = true
     )]
     pub(crate) log_format: config::logs::LogFormat,
 

@@ -37,7 +37,7 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) catalogs: CatalogArgs,
     /// Address to listen on, or a port of 127.0.0.1.
-    #[arg(long, env = "CATALOG_MIRROR_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDRESS", value_parser = config::listen_address)]
+    #[arg(long, env = "CATALOG_MIRROR_LISTEN", hide_env_values = true, default_value = "127.0.0.1:8080", value_name = "ADDRESS", value_parser = config::listen_address)]
     pub(crate) listen: SocketAddr,
     /// PEM chain of certificates for TLS. Reloaded when it changes.
     #[arg(long, value_name = "FILE")]
@@ -57,7 +57,7 @@ pub(crate) struct ServeArgs {
     pub(crate) no_poll: bool,
     /// Address to answer the registry API of OLM v0 (gRPC) on, such as 0.0.0.0:50051. The first
     /// label of the host that a client asks is the catalog.
-    #[arg(long, env = "CATALOG_MIRROR_GRPC", value_name = "ADDRESS", value_parser = config::listen_address)]
+    #[arg(long, env = "CATALOG_MIRROR_GRPC", hide_env_values = true, value_name = "ADDRESS", value_parser = config::listen_address)]
     pub(crate) grpc: Option<SocketAddr>,
     /// Catalog for clients of --grpc whose host names none. Default: the only one.
     #[arg(long, value_name = "NAME", requires = "grpc")]

@@ -8,7 +8,7 @@ use upkeep::Verification;
 use super::sync::origin;
 use crate::args::{Access, StoreArgs};
 use crate::exit::Exit;
-use crate::output::{Column, Table, bytes, print};
+use crate::output::{Column, Table, bytes, print, print_text, say};
 use crate::published;
 
 const REPAIR: &str = "Repair";
@@ -65,7 +65,7 @@ pub(crate) async fn run(args: VerifyArgs) -> anyhow::Result<Exit> {
         .flat_map(|catalog| &catalog.findings)
         .collect();
     for finding in findings.iter().filter(|_| !args.json) {
-        println!("{} {}", finding.key, finding.problem);
+        print_text(&format!("{} {}\n", finding.key, finding.problem))?;
     }
     Ok(Exit::of_check(findings.is_empty()))
 }
@@ -73,12 +73,11 @@ pub(crate) async fn run(args: VerifyArgs) -> anyhow::Result<Exit> {
 /// Fetches missing and damaged objects of a catalog. Returns what is left to find.
 async fn repair(copier: &Copier, catalog: &CatalogName) -> anyhow::Result<Verification> {
     let repair = copier.repair(catalog).await?;
-    repair
-        .repaired
-        .iter()
-        .for_each(|key| eprintln!("{key} was repaired"));
+    for key in &repair.repaired {
+        say(&format!("{key} was repaired"));
+    }
     for (key, error) in repair.failed {
-        eprintln!("{key} cannot be repaired: {error}");
+        say(&format!("{key} cannot be repaired: {error}"));
     }
     Ok(repair.verification)
 }

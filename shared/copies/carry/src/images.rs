@@ -1,6 +1,6 @@
 //! Images with what is attached to them, and copying them from one place to another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{fs, io};
@@ -179,6 +179,12 @@ impl ImagePlace<'_> {
     }
 }
 
+/// Returns true for the reference of an image that can be pulled, as podman and docker complete it.
+/// Others must not reach another program: a space or a dash in one makes options of it.
+pub(crate) fn is_image(text: &str) -> bool {
+    registry_image(&ImageReference::new(text).to_string()).is_ok()
+}
+
 /// Parses the reference of an image in a registry.
 fn registry_image(text: &str) -> Result<Source, CarryError> {
     match text.parse() {
@@ -328,6 +334,41 @@ pub async fn check_images(sources: &Sources, needs: &RequiredImages) -> ImageChe
         .buffer_unordered(LOOKUPS)
         .collect()
         .await
+}
+
+/// Returns the references of images, sorted. What is none is said: a program that reads the list
+/// would take it for something else.
+pub fn pullable<'a>(needs: &'a RequiredImages, say: SayLine<'_>) -> Vec<&'a str> {
+    let mut images = Vec::new();
+    for image in needs.images.keys() {
+        if is_image(image) {
+            images.push(image.trim());
+        } else {
+            let image = printable(image);
+            say(&format!(
+                "warning: {image} is no image reference and is left out"
+            ));
+        }
+    }
+    images
+}
+
+/// Returns a line for each image that is missing, or about which the registry gave no answer, with
+/// the bundles that need it.
+pub fn missing(needs: &RequiredImages, checks: &ImageChecks) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (image, needed_by) in &needs.images {
+        let what = match checks.get(image) {
+            Some(Ok(true)) | None => continue,
+            Some(Ok(false)) => "missing".to_owned(),
+            Some(Err(error)) => format!("unknown ({})", printable(error)),
+        };
+        let bundles: BTreeSet<&str> = needed_by.iter().map(|need| need.bundle.as_str()).collect();
+        let bundles = printable(&bundles.into_iter().collect::<Vec<_>>().join(", "));
+        let image = printable(image);
+        lines.push(format!("{what}: {image}, needed by {bundles}"));
+    }
+    lines
 }
 
 /// Answers by the reference of the image: true if it exists, or the reason for which the registry

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use source::Source;
 
-use crate::CarryError;
+use crate::{CarryError, images::is_image};
 
 /// Images of the catalogs that were read so far, the configuration that selects them, and names
 /// that occur in the catalogs.
@@ -67,7 +67,8 @@ impl FoundImages {
         } else {
             // oc-mirror reads nothing but images, so the images of such a catalog are listed one by
             // one.
-            self.additional_images.extend(needs.images.keys().cloned());
+            let images = needs.images.keys().filter(|image| is_image(image));
+            self.additional_images.extend(images.cloned());
         }
         self.needs.merge(needs);
     }
@@ -148,10 +149,12 @@ pub struct SkopeoRegistry {
     images: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// Returns the images as the file of `skopeo sync --src yaml`.
-pub fn skopeo_sync(needs: &RequiredImages) -> BTreeMap<String, SkopeoRegistry> {
+/// Returns images as the file of `skopeo sync --src yaml`.
+pub fn skopeo_sync<'a>(
+    images: impl IntoIterator<Item = &'a str>,
+) -> BTreeMap<String, SkopeoRegistry> {
     let mut registries: BTreeMap<String, SkopeoRegistry> = BTreeMap::new();
-    for image in needs.images.keys() {
+    for image in images {
         let reference = ImageReference::new(image);
         let version = reference.version().to_owned();
         let registry = registries.entry(reference.registry).or_default();
@@ -163,16 +166,11 @@ pub fn skopeo_sync(needs: &RequiredImages) -> BTreeMap<String, SkopeoRegistry> {
 
 #[cfg(test)]
 mod tests {
-    use olm::{BundleSelection, PackageParser};
-
     use super::*;
 
     /// Tags that look like numbers stay texts, and no list is empty.
     #[test]
     fn skopeo_document_groups_versions_by_registry() {
-        let bundle = |at: usize, image: &str| {
-            format!(r#"{{"image":"{image}","name":"b{at}","schema":"olm.bundle"}}"#)
-        };
         let images = [
             "q.io/a/b:1.0",
             "q.io/a/b:012",
@@ -180,17 +178,7 @@ mod tests {
             "q.io/a/b@sha256:00",
             "nginx",
         ];
-        let lines: Vec<String> = images
-            .iter()
-            .enumerate()
-            .map(|(at, image)| bundle(at, image))
-            .collect();
-        let mut needs = RequiredImages::default();
-        let package = PackageParser::parse(lines.join("\n").as_bytes());
-        needs
-            .add("c", "p", &package, &BundleSelection::default())
-            .unwrap();
-        insta::assert_snapshot!(serde_saphyr::to_string(&skopeo_sync(&needs)).unwrap(), @r#"
+        insta::assert_snapshot!(serde_saphyr::to_string(&skopeo_sync(images)).unwrap(), @r#"
         docker.io:
           images:
             library/nginx:

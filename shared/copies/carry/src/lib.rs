@@ -12,12 +12,12 @@ mod skopeo;
 pub use crate::folder::{CarriedFolder, lock_folder, replace_file};
 pub use crate::images::{
     CarriedImage, CopyCounts, ImageChecks, ImageCopier, ImagePlace, check_images, images_document,
-    list_images, remove_partial,
+    list_images, missing, pullable, remove_partial,
 };
 pub use crate::imageset::{FoundImages, SkopeoRegistry, skopeo_sync};
 pub use crate::manifests::{
     CatalogRepository, LATEST, ManifestTarget, addressed_catalog_source, catalog_source,
-    cluster_catalog, cluster_files, yaml,
+    check_names, cluster_catalog, cluster_files, registry_host, yaml,
 };
 pub use crate::mirrors::{ImageMirrors, TargetRegistry};
 pub use crate::skopeo::Skopeo;

@@ -3,9 +3,11 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use model::text::{is_unprintable, printable_json, value_without_secrets};
 use model::{CatalogName, ImageReference};
 use serde::Serialize;
 use serde_json::{Value, json};
+use source::Source;
 
 use crate::{CarriedImage, CarryError, ImageMirrors, SayLine, TargetRegistry};
 
@@ -106,6 +108,51 @@ impl ManifestTarget {
             interval,
         })
     }
+}
+
+/// Refuses catalogs whose manifests have one name, because dots become dashes.
+///
+/// # Errors
+/// The names of two of them.
+pub fn check_names(targets: &[ManifestTarget]) -> Result<(), CarryError> {
+    let mut names: BTreeMap<&str, &CatalogName> = BTreeMap::new();
+    for target in targets {
+        if let Some(other) = names.insert(&target.suffix, &target.catalog) {
+            let name = &target.catalog;
+            return Err(CarryError::Refused(format!(
+                "the manifests of {other} and {name} would have one name; name the catalogs one by one"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Returns host and port of the URL of a mirror. An image reference contains nothing else of it.
+///
+/// # Errors
+/// A text that is no URL, and a URL that names no registry.
+pub fn registry_host(url: &str) -> Result<&str, CarryError> {
+    let refused = |reason: &str| {
+        let shown = value_without_secrets(url);
+        CarryError::Refused(format!("{shown:?} {reason}"))
+    };
+    let host = url
+        .strip_prefix("https://")
+        .or_else(|| url.strip_prefix("http://"));
+    let host = host.ok_or_else(|| refused("is not a URL: write https://HOST[:PORT]"))?;
+    let host = host.trim_end_matches('/');
+    // The API of a registry is at the root of its host (OCI distribution specification,
+    // "Endpoints").
+    if host.contains('/') {
+        return Err(refused(
+            "has a path: clusters look for a registry at the root of its host",
+        ));
+    }
+    // The references of the manifests look like this one, so a mistake shows here and not in a
+    // cluster.
+    let example: Result<Source, _> = format!("{host}/catalog:latest").parse();
+    example.map_err(|error| refused(&format!("names no registry: {error}")))?;
+    Ok(host)
 }
 
 /// Returns the manifest for OLM v1.
@@ -231,9 +278,43 @@ pub fn cluster_files(
 /// # Errors
 /// As [`cluster_files`].
 pub fn yaml(documents: &[impl Serialize]) -> Result<String, serde_saphyr::ser::Error> {
+    let texts: Result<Vec<String>, _> = documents.iter().map(yaml_document).collect();
+    Ok(texts?.join("---\n"))
+}
+
+fn yaml_document(document: &impl Serialize) -> Result<String, serde_saphyr::ser::Error> {
     // No folded text: people search for digests with grep, so they must stay on one line.
     let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
-    let text = |document| serde_saphyr::to_string_with_options(document, options.clone());
-    let texts: Result<Vec<String>, _> = documents.iter().map(text).collect();
-    Ok(texts?.join("---\n"))
+    let text = serde_saphyr::to_string_with_options(document, options)?;
+    if !text.contains(|c| c != '\n' && is_unprintable(c)) {
+        return Ok(text);
+    }
+    // The serializer leaves marks that turn the direction of a line as they are. JSON is YAML too
+    // (YAML 1.2, section 1.2), and in it they can be escaped.
+    let json = serde_json::to_string_pretty(document);
+    let json = json.map_err(<serde_saphyr::ser::Error as serde::ser::Error>::custom)?;
+    Ok(printable_json(&json) + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn yaml_escapes_what_changes_a_terminal() {
+        let plain = json!({"name": "a", "list": ["b: c"]});
+        assert_eq!(yaml(&[&plain]).unwrap(), "list:\n- \"b: c\"\nname: a\n");
+        for c in [
+            '\u{202e}', '\u{200f}', '\u{1b}', '\u{9b}', '\n', '\u{7f}', '\r',
+        ] {
+            let document = json!({"name": format!("a{c}b"), format!("k{c}"): 1});
+            let text = yaml(&[&document, &document]).unwrap();
+            assert!(
+                !text.contains(|c| c != '\n' && is_unprintable(c)),
+                "{text:?}"
+            );
+            let read: Value = serde_saphyr::from_str(text.split("---\n").next().unwrap()).unwrap();
+            assert_eq!(read, document, "{text}");
+        }
+    }
 }

@@ -4,10 +4,11 @@
 use std::{collections::BTreeMap, fmt::Write};
 
 use model::ImageReference;
+use model::text::value_without_secrets;
 use serde_json::{Value, json};
 use source::Source;
 
-use crate::{SayLine, printable};
+use crate::{SayLine, images::is_image, printable};
 
 /// Registry to which images are copied, each below the name of the registry that it came from, as
 /// `skopeo sync --scoped` does: `quay.io/team/app` becomes `REGISTRY/PATH/quay.io/team/app`. So
@@ -64,9 +65,12 @@ impl std::str::FromStr for TargetRegistry {
                     is_plain,
                 })
             }
-            _ => Err(format!(
-                "{text:?} names no registry: write HOST[:PORT][/PATH]"
-            )),
+            _ => {
+                let shown = value_without_secrets(text);
+                Err(format!(
+                    "{shown:?} names no registry: write HOST[:PORT][/PATH]"
+                ))
+            }
         }
     }
 }
@@ -94,14 +98,14 @@ impl<'a> ImageMirrors<'a> {
     ) -> Self {
         let mut scopes: BTreeMap<String, MirroredPulls> = BTreeMap::new();
         for image in images {
-            let reference = ImageReference::new(image);
-            if reference.to_string().parse::<Source>().is_err() {
+            if !is_image(image) {
                 let image = printable(image);
                 say(&format!(
                     "warning: {image} is no image reference and has no mirror"
                 ));
                 continue;
             }
+            let reference = ImageReference::new(image);
             let pulls = scopes.entry(scope(&reference)).or_default();
             pulls.by_digest |= reference.digest.is_some();
             pulls.by_tag |= reference.digest.is_none();

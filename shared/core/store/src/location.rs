@@ -3,6 +3,8 @@
 
 use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
+use model::text::value_without_secrets;
+
 /// Location of a mirror in S3, written `s3://BUCKET[/PREFIX]`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct S3Location {
@@ -37,23 +39,27 @@ impl FromStr for S3Location {
     type Err = StorePlaceError;
 
     fn from_str(text: &str) -> Result<Self, StorePlaceError> {
+        // Access keys are written in front of the bucket by mistake.
+        let shown = value_without_secrets(text);
         let Some(rest) = text.strip_prefix(SCHEME) else {
             return Err(StorePlaceError(format!(
-                "{text:?} does not start with s3://"
+                "{shown:?} does not start with s3://"
             )));
         };
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         let mut prefix = prefix.strip_suffix('/').unwrap_or(prefix).to_owned();
+        let shown = shown.strip_prefix(SCHEME).unwrap_or_default();
+        let (shown_bucket, shown_prefix) = shown.split_once('/').unwrap_or((shown, ""));
         if !is_bucket(bucket) {
             return Err(StorePlaceError(format!(
-                "{bucket:?} is no bucket name: 3 to 63 of a-z, 0-9, dot and hyphen, with a letter or digit at both ends"
+                "{shown_bucket:?} is no bucket name: 3 to 63 of a-z, 0-9, dot and hyphen, with a letter or digit at both ends"
             )));
         }
         if !prefix.is_empty() {
             // Another prefix would not survive as part of a URL path.
             if !prefix.split('/').all(is_part) {
                 return Err(StorePlaceError(format!(
-                    "{prefix:?} is no prefix: its parts are neither empty nor dots, and hold only visible ASCII without ?#%\\"
+                    "{shown_prefix:?} is no prefix: its parts are neither empty nor dots, and hold only visible ASCII without ?#%\\"
                 )));
             }
             prefix.push('/');
@@ -115,6 +121,13 @@ impl FromStr for StorePlace {
                 "the store has no name: write a folder or s3://BUCKET[/PREFIX]".to_owned(),
             )),
             _ if text.starts_with(SCHEME) => Ok(Self::S3(text.parse()?)),
+            // As a folder it would be made where the program runs.
+            _ if text.contains("://") => {
+                let shown = value_without_secrets(text);
+                Err(StorePlaceError(format!(
+                    "{shown:?} is neither a folder nor s3://BUCKET[/PREFIX]"
+                )))
+            }
             _ => Ok(Self::Folder(text.into())),
         }
     }
@@ -170,6 +183,17 @@ mod tests {
     }
 
     #[test]
+    fn parse_of_url_as_store_fails_and_hides_its_password() {
+        for text in ["https://robot:hunter2@h/x", "S3://robot:hunter2@h/x"] {
+            let refused = text.parse::<StorePlace>().unwrap_err().to_string();
+            assert!(
+                refused.contains("is neither a folder") && !refused.contains("hunter2"),
+                "{refused}"
+            );
+        }
+    }
+
+    #[test]
     fn parse_of_bad_bucket_or_prefix_fails() {
         let refused = |text: &str| text.parse::<S3Location>().unwrap_err().to_string();
         for text in ["", "/data", "S3://bucket", "https://bucket"] {
@@ -183,12 +207,18 @@ mod tests {
             "aB0",
             "a_b",
             "a..b",
-            "user@b",
             &"a".repeat(64),
         ] {
             let error = refused(&format!("s3://{bucket}/p"));
             assert!(
                 error.starts_with(&format!("{bucket:?} is no bucket name")),
+                "{error}"
+            );
+        }
+        for text in ["s3://AKIA:hunter2@bucket/p", "s3://AKIA:hunter/2@bucket/p"] {
+            let error = refused(text);
+            assert!(
+                error.starts_with("\"***@bucket\" is no bucket name"),
                 "{error}"
             );
         }

@@ -2,9 +2,13 @@
 
 #[cfg(feature = "catalogs")]
 mod catalogs;
+#[cfg(feature = "clap")]
+mod command_line;
 pub mod logs;
 mod problems;
 
 #[cfg(feature = "catalogs")]
 pub use self::catalogs::*;
-pub use self::problems::{ConfigProblems, Variables};
+#[cfg(feature = "clap")]
+pub use self::command_line::parse_arguments;
+pub use self::problems::{ConfigProblems, Variables, failure};

@@ -1,11 +1,23 @@
 //! Problems of settings, which are all found at once, and the environment variables of functions.
 
+use std::error::Error;
 use std::{cell::RefCell, fmt, ops::RangeInclusive, rc::Rc, str::FromStr};
+
+use model::text::{chain, shown_error};
 
 /// All problems of a configuration, each with the file, the document in it and the field.
 #[derive(Debug, thiserror::Error)]
 #[error("the configuration cannot be used:\n  {}", .0.join("\n  "))]
 pub struct ConfigProblems(Vec<String>);
+
+/// Returns the text of an error that ends a program: the problems of a configuration on a line
+/// each, any other error on one line.
+pub fn failure(error: &(dyn Error + 'static)) -> String {
+    match error.downcast_ref::<ConfigProblems>() {
+        Some(problems) => problems.to_string(),
+        None => chain(error),
+    }
+}
 
 /// Collector of problems. Its clones collect into one list.
 #[derive(Debug, Clone, Default)]
@@ -14,7 +26,8 @@ pub(crate) struct Problems(Rc<RefCell<Vec<String>>>);
 impl Problems {
     /// Adds a problem. `place` names the file and the field, or the environment variable or flag.
     pub(crate) fn add(&self, place: impl fmt::Display, problem: impl fmt::Display) {
-        self.0.borrow_mut().push(format!("{place}: {problem}"));
+        let problem = shown_error(&format!("{place}: {problem}"));
+        self.0.borrow_mut().push(problem);
     }
 
     /// Adds the error of a result, and returns its value otherwise.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use model::ImageReference;
+use model::text::{line, value_without_secrets};
 use oci::Digest;
 use oci_client::Reference;
 
@@ -145,14 +146,15 @@ impl FromStr for Source {
 impl SourceError {
     /// Reports a URL that is not of this kind.
     fn not_a(kind: &str, text: &str, what: &str) -> Self {
-        Self(format!("`{}` is not {kind}: {what}", without_secrets(text)))
+        Self(format!("`{}` is not {kind}: {what}", shown(text)))
     }
 }
 
 fn folder(path: &str, text: &str) -> Result<PathBuf, SourceError> {
     if path.is_empty() {
         return Err(SourceError(format!(
-            "`{text}` names no folder: write oci:DIR[:TAG] or dir:PATH"
+            "`{}` names no folder: write oci:DIR[:TAG] or dir:PATH",
+            shown(text)
         )));
     }
     Ok(PathBuf::from(path))
@@ -193,17 +195,12 @@ fn is_git(text: &str) -> bool {
     false
 }
 
-/// Returns a URL without the parts that can hold a secret.
-fn without_secrets(text: &str) -> String {
-    let text = text.split(['?', '#']).next().unwrap_or_default();
-    let Some((scheme, rest)) = text.split_once("://") else {
-        return text.to_owned();
-    };
-    // The last @, because a password may hold one too.
-    match rest.rsplit_once('@') {
-        Some((_, place)) => format!("{scheme}://{place}"),
-        None => format!("{scheme}://{rest}"),
-    }
+/// Longest text of a source that an error shows, in characters.
+const SHOWN_CHARS: usize = 1000;
+
+/// Returns the text of a source for an error. It may come from a catalog or hold a password.
+fn shown(text: &str) -> String {
+    line(&value_without_secrets(text), SHOWN_CHARS)
 }
 
 /// Returns true if the text after the last colon is a tag or empty. With a slash in it, it belongs
@@ -222,19 +219,20 @@ fn registry(text: &str) -> Result<Source, SourceError> {
     if text.contains("://") {
         return Err(SourceError(format!(
             "`{}` has an unknown scheme: write docker://, https://, git:, oci: or dir:, or no scheme at all",
-            without_secrets(text)
+            shown(text)
         )));
     }
-    let refused = |problem: String| Err(SourceError(format!("`{text}` {problem}")));
+    let shown = shown(text);
+    let refused = |problem: String| Err(SourceError(format!("`{shown}` {problem}")));
     if text.starts_with(['.', '/', '~']) {
         return refused(format!(
-            "is a path: write dir:{text} for a folder of catalog files, oci:{text} for an image layout"
+            "is a path: write dir:{shown} for a folder of catalog files, oci:{shown} for an image layout"
         ));
     }
     let (host, _) = text.split_once('/').unwrap_or_default();
     if !host.contains(['.', ':']) && host != "localhost" {
         return refused(format!(
-            "names no registry: write it out, such as quay.io/{text} or docker.io/{text}, or dir:{text} for a folder"
+            "names no registry: write it out, such as quay.io/{shown} or docker.io/{shown}, or dir:{shown} for a folder"
         ));
     }
     let image = ImageReference::as_written(text);
@@ -253,7 +251,7 @@ fn registry(text: &str) -> Result<Source, SourceError> {
         (Some(tag), None) => Reference::with_tag(host, name, tag),
         (None, None) => {
             return refused(format!(
-                "has neither tag nor digest: add one, such as {text}:latest"
+                "has neither tag nor digest: add one, such as {shown}:latest"
             ));
         }
     };

@@ -24,7 +24,7 @@ use super::import::open_volume;
 use super::sync::{AllowArgs, print};
 use crate::args::{Access, RegistryArgs, ReportArgs, StoreArgs};
 use crate::exit::Exit;
-use crate::output::join;
+use crate::output::{join, say};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -230,7 +230,10 @@ fn image_set(path: &Path) -> anyhow::Result<Vec<Catalog>> {
         anyhow::bail!("{} is no ImageSetConfiguration", place());
     };
     if !image_set.ignored.is_empty() {
-        eprintln!("notice: not carried: {}", image_set.ignored.join(", "));
+        say(&format!(
+            "notice: not carried: {}",
+            image_set.ignored.join(", ")
+        ));
     }
     let has_entries = !image_set.entries.is_empty();
     anyhow::ensure!(has_entries, "{}: mirror.operators has no entry", place());

@@ -2,7 +2,7 @@ use std::{path::Path, sync::Arc};
 
 use ::carry::{
     CarriedImage, CatalogRepository, CopyCounts, ImageCopier, ImagePlace, ManifestTarget, Skopeo,
-    TargetRegistry, cluster_files, list_images, replace_file,
+    TargetRegistry, check_names, cluster_files, list_images, replace_file,
 };
 use anyhow::Context;
 use model::{CatalogName, Kind};
@@ -13,7 +13,6 @@ use store::{Store, read_object};
 
 use super::{ClusterArgs, CopyArgs};
 use crate::commands::images;
-use crate::commands::manifests::check_names;
 use crate::commands::poll::print_polls;
 use crate::output::{self, say};
 use crate::{published, wiring};
@@ -139,10 +138,8 @@ impl Tools {
                 Ok(pushed) => targets.push(pushed),
                 Err(error) => {
                     failed += 1;
-                    eprintln!(
-                        "failed: catalog {name}: {}",
-                        model::text::chain(error.as_ref())
-                    );
+                    let error = model::text::chain(error.as_ref());
+                    say(&format!("failed: catalog {name}: {error}"));
                 }
             }
         }

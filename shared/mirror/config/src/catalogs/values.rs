@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use model::PREVIOUS_MAX;
+use model::text::value_without_secrets;
 use source::TargetPlatform;
 
 use crate::problems::{count, out_of_range};
@@ -124,8 +125,9 @@ pub fn host_and_port(text: &str) -> Result<String, String> {
     };
     let is_port = port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0));
     if !is_host || !is_port {
+        let shown = value_without_secrets(text);
         return Err(format!(
-            "{text:?} is not HOST or HOST:PORT, such as registry.example:5000"
+            "{shown:?} is not HOST or HOST:PORT, such as registry.example:5000"
         ));
     }
     Ok(text.to_owned())
@@ -149,8 +151,9 @@ pub(crate) fn origin(text: &str) -> Result<String, String> {
     {
         return Ok(text.to_owned());
     }
+    let shown = value_without_secrets(text);
     Err(format!(
-        "{text:?} is not an origin, such as https://docs.example"
+        "{shown:?} is not an origin, such as https://docs.example"
     ))
 }
 

@@ -99,7 +99,8 @@ impl fmt::Display for BundleDifference {
 
 impl fmt::Display for BundleIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} (version {})", self.name, self.version)
+        let text = format!("{} (version {})", self.name, self.version);
+        f.write_str(&model::text::line(&text, LINE_CHARS))
     }
 }
 

@@ -1,0 +1,105 @@
+//! Errors of a command line, which may hold the passwords of URLs.
+
+use clap::Parser;
+use clap::error::{ContextKind, ContextValue, Error};
+use model::text::{is_unprintable, line, value_without_secrets, without_secrets};
+
+/// Longest argument that an error shows, in characters.
+const SHOWN_CHARS: usize = 1000;
+
+/// Parses the command line. Prints help or an error, and exits, as [`Parser::parse`] does. An error
+/// shows neither the secrets of URLs, because logs of pods and of cron jobs keep it, nor what
+/// changes a terminal.
+pub fn parse_arguments<P: Parser>() -> P {
+    P::try_parse().unwrap_or_else(|mut error| {
+        if !error.use_stderr() {
+            error.exit();
+        }
+        anstream::eprint!("{}", shown(&mut error));
+        std::process::exit(error.exit_code());
+    })
+}
+
+/// Returns the text of an error, in colours.
+fn shown(error: &mut Error) -> String {
+    let context: Vec<(ContextKind, ContextValue)> = error
+        .context()
+        .map(|(kind, value)| (kind, value.clone()))
+        .collect();
+    let mut hidden = Vec::new();
+    for (kind, value) in context {
+        if let ContextValue::String(text) = value {
+            // A suggestion repeats the argument, in colours.
+            if text.contains(is_unprintable) {
+                error.remove(ContextKind::Suggested);
+            }
+            let shown = shown_value(&text);
+            error.insert(kind, ContextValue::String(shown.clone()));
+            hidden.push((text, shown));
+        }
+    }
+    // The reason is that of a parser, which may repeat the value or a part of it.
+    let mut rendered = error.render().ansi().to_string();
+    hidden.retain(|(text, shown)| text != shown);
+    for (text, shown) in hidden {
+        rendered = rendered.replace(&text, &shown);
+    }
+    without_secrets(&rendered)
+}
+
+fn shown_value(text: &str) -> String {
+    line(&value_without_secrets(text), SHOWN_CHARS)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Arg, Command};
+
+    use super::*;
+
+    /// Returns the error of a program with an option `--from` that takes no value, and an argument.
+    fn error_of(arguments: &[&str]) -> String {
+        let refuse = |text: &str| Err::<String, _>(format!("{text:?} is no mirror"));
+        let command = Command::new("program")
+            .arg(Arg::new("from").long("from").value_parser(refuse))
+            .arg(Arg::new("kind").long("kind").value_parser(["a", "b"]))
+            .subcommand(Command::new("sync"));
+        let words = std::iter::once(&"program").chain(arguments);
+        shown(&mut command.try_get_matches_from(words).unwrap_err())
+    }
+
+    #[test]
+    fn error_of_each_kind_hides_the_secret_of_a_url() {
+        let url = "https://robot:hunter2@host/x?token=hunter2";
+        for arguments in [
+            ["--from", url],
+            ["--kind", url],
+            [url, "a"],
+            ["sync", url],
+            ["--kind", "s3://robot:hunter2/x@host"],
+            ["--kind", "https://robot:hunter2 hunter2@host"],
+            ["--kind", "robot:hunter2@host:5000/a"],
+            ["--from", "robot:hunter2@host:5000/a"],
+            ["--from", "https://robot:hunter2 hunter2@host"],
+            ["sync", "--https://robot:hunter2@host"],
+        ] {
+            let error = error_of(&arguments);
+            assert!(
+                error.contains("***@host") && !error.contains("hunter2"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn error_escapes_what_changes_a_terminal() {
+        for arguments in [
+            ["--kind", "a\u{1b}[2J\u{202e}\rb"],
+            ["sync", "--a\u{1b}[2J\u{202e}\rb"],
+        ] {
+            let error = error_of(&arguments);
+            assert!(error.contains(r"a\u{1b}[2J\u{202e}\u{d}b"), "{error:?}");
+            assert!(!error.contains("\u{1b}[2J"), "{error:?}");
+        }
+    }
+}
