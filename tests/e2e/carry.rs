@@ -1,7 +1,10 @@
 //! `carry` with a registry of the tests, and a skopeo of the tests that copies manifests alone.
 //! scripts/checks/carry.sh has the real ones.
 
-use std::{fs, os::unix::fs::PermissionsExt};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::process::Command;
+use std::time::Duration;
 
 use testkit::{Fault, Image, Kind, Registry};
 
@@ -65,6 +68,13 @@ case $to in dir:*) mkdir -p "${{to#dir:}}" && cp "{root}/manifests-of/${{from##*
         let host = self.registry.host();
         let options = "--skopeo ./skopeo --plain-http";
         self.work.run(&format!("carry {step} {options} {host}"))
+    }
+
+    /// Runs a step that would wait for ever on an earlier version.
+    fn ends(&self, step: &str) -> Ran {
+        let host = self.registry.host();
+        let line = format!("carry {step} --skopeo ./skopeo --plain-http {host}");
+        Ran::within(Duration::from_secs(60), &self.work.command(&line))
     }
 
     /// Returns the commands since the last call.
@@ -170,6 +180,86 @@ async fn carry_in_pushes_catalogs_and_writes_manifests() {
     let across = format!("across isc.yaml {to} --store across --manifests across-manifests");
     site.carry(&across).exits(0).prints("is there already");
     assert_eq!(site.work.read("across-manifests/catalogs.yaml"), catalogs);
+}
+
+/// A medium that a stranger filled: each of these would be read or written for ever.
+#[tokio::test(flavor = "multi_thread")]
+async fn carry_waits_for_nothing_that_others_left_in_the_folder() {
+    let site = CarrySite::start().await;
+    let target = Registry::start().await;
+    let to = format!("http://{}/olm", target.host());
+    site.carry("out isc.yaml disk").exits(0);
+    let description = site.work.read("disk/carry.json");
+    let archive = site.work.json("disk/carry.json")["archive"].clone();
+    let (host, digest) = (site.registry.host(), &site.images[0].digest);
+    let image = format!("images/{host}/team/app@{digest}");
+    let fifo = |name: &str| {
+        let path = site.work.path(&format!("disk/{name}"));
+        fs::remove_file(&path).ok();
+        let made = Command::new("mkfifo").arg(&path).status();
+        assert!(made.expect("mkfifo is there").success());
+        path
+    };
+    let carry_in = |said: &str| {
+        let ran = site.ends(&format!("in disk {to}")).exits(1);
+        ran.complains(said);
+    };
+    // An image in which a layer is one.
+    site.copies();
+    let layer = fifo(&format!("{image}/e3b0c442"));
+    carry_in("e3b0c442: it is not a regular file");
+    let of_image = |copy: &String| copy.contains("team/app");
+    assert!(!site.copies().iter().any(of_image), "skopeo would wait");
+    fs::remove_file(layer).expect("it is there");
+    // A manifest, which `carry out` replaces.
+    fifo(&format!("{image}/manifest.json"));
+    carry_in("it is not in the folder: run `carry out` again");
+    site.ends("out isc.yaml disk").exits(0);
+    for (name, said) in [
+        ("carry.json", "it is not a regular file"),
+        (
+            archive.as_str().expect("it is a name"),
+            "it is not a regular file",
+        ),
+    ] {
+        let made = fifo(name);
+        carry_in(said);
+        fs::remove_file(made).expect("it is there");
+        site.work.write("disk/carry.json", &description);
+    }
+    // A device behind a link.
+    fs::remove_file(site.work.path("disk/carry.json")).expect("it is there");
+    symlink("/dev/zero", site.work.path("disk/carry.json")).expect("the name is free");
+    carry_in("it is not a regular file");
+    // Files that `carry out` writes.
+    for name in [
+        "carry.json",
+        &format!("{}.partial", archive.as_str().unwrap()),
+    ] {
+        fifo(name);
+        site.ends("out isc.yaml disk").exits(0);
+    }
+    fifo(".lock");
+    let refused = site.ends("out isc.yaml disk").exits(1);
+    refused.complains(".lock: it is not a regular file");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn carry_in_copies_an_image_once_however_often_it_is_listed() {
+    let site = CarrySite::start().await;
+    let target = Registry::start().await;
+    site.carry("out isc.yaml disk").exits(0);
+    site.copies();
+    let mut description = site.work.json("disk/carry.json");
+    let images = description["images"].as_array_mut().expect("it is a list");
+    let first = images[0].clone();
+    images.extend(std::iter::repeat_n(first, 200_000));
+    site.work.write("disk/carry.json", description.to_string());
+    let to = format!("http://{}/olm", target.host());
+    site.carry(&format!("in disk {to}"))
+        .exits(0)
+        .prints("2 images: 2 copied");
+    assert_eq!(site.copies().len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]

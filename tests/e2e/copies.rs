@@ -1,8 +1,11 @@
 //! Copies of a mirror: over HTTP, and by archive.
 
 use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::Command;
+use std::time::Duration;
 
-use crate::support::binary::Server;
+use crate::support::binary::{Ran, Server, path};
 use crate::support::catalogs::{self, Files};
 use crate::support::work::Work;
 
@@ -114,4 +117,95 @@ fn mirror_restored_from_copy_goes_on_with_its_serial() {
     refused.complains("the origin is at serial 1 and the store at 3");
     work.run("sync store copy --allow-rollback --allow-diverged")
         .exits(0);
+}
+
+/// A medium or a folder that others filled: opening a FIFO waits for a writer, and a device has no
+/// end.
+#[test]
+fn no_command_waits_for_a_file_that_others_left() {
+    let work = Work::published();
+    let fifo = |name: &str| {
+        let path = work.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::remove_file(&path).ok();
+        let made = Command::new("mkfifo").arg(&path).status().unwrap();
+        assert!(made.success());
+    };
+    work.run("export --store store --static tree").exits(0);
+    work.run("receipt --store store").exits(0);
+    work.write("package.yaml", "inputs: [{catalog: demo}]");
+    for name in [
+        "disk/a.tar",
+        "disk/receipt.json",
+        "layout/index.json",
+        "configs/catalog.yaml",
+        "bundle/manifests/csv.yaml",
+        "tree/static.json",
+        "locked/.tmp/lock",
+    ] {
+        fifo(name);
+    }
+    symlink("/dev/zero", work.path("disk/zero.tar")).unwrap();
+    symlink("a.tar", work.path("disk/link.tar")).unwrap();
+    for line in [
+        "import --store high disk/a.tar",
+        "import --store high disk/link.tar",
+        "import --store high disk/zero.tar",
+        "export --store store --to b.tar --receipt disk/receipt.json",
+        "export --store store --to b.tar --receipt disk/zero.tar",
+        "render oci:layout",
+        "compose --store store --image oci:layout:v1 package.yaml",
+        "render dir:configs",
+        "bundle show dir:bundle",
+        "export --store store --static tree",
+        "export --store store --static locked",
+    ] {
+        let ran = Ran::within(Duration::from_secs(60), &work.command(line)).exits(1);
+        assert!(ran.stderr.contains("not a "), "{line}: {ran:?}");
+    }
+    // A file of the own side that is left over is written anew, and no link is followed.
+    work.write("own", "own");
+    symlink("own", work.path("b.tar.partial")).unwrap();
+    let export = work.command("export --store store --to b.tar");
+    Ran::within(Duration::from_secs(60), &export).exits(0);
+    assert_eq!(work.read("own"), "own");
+}
+
+/// What a shell opens for a command is the user's own.
+#[test]
+fn pipes_of_a_shell_are_read() {
+    let work = Work::published();
+    let program = path().display();
+    work.run("export --store store --to a.tar").exits(0);
+    work.write("installed", "demo-queue 1.0.0\n");
+    for (script, said) in [
+        ("P import --store one <(cat a.tar)", "published"),
+        ("cat a.tar | P import --store two -", "published"),
+        ("P import --store three /dev/stdin < a.tar", "published"),
+        (
+            "P export --store store --to b.tar --receipt <(P receipt --store one)",
+            "b.tar",
+        ),
+        (
+            "P plan <(cat installed) --store store --from demo --to demo",
+            "demo-queue",
+        ),
+        (
+            "P plan - --store store --from demo --to demo < installed",
+            "demo-queue",
+        ),
+        (
+            "mkfifo own; cat installed > own & P plan own --store store --from demo --to demo",
+            "demo-queue",
+        ),
+        (
+            "P compose --store store <(echo 'inputs: [{catalog: demo}]')",
+            "demo-queue",
+        ),
+    ] {
+        let script = script.replace("P ", &format!("{program} "));
+        let mut shell = Command::new("bash");
+        shell.args(["-c", &script]).current_dir(work.root());
+        Ran::within(Duration::from_secs(60), &shell).prints(said);
+    }
 }

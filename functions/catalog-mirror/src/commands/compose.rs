@@ -139,7 +139,7 @@ async fn write_image(
 
 fn print_notices(explanation: &Explanation) {
     for notice in &explanation.notices {
-        eprintln!("notice: {notice}");
+        output::say(&format!("notice: {notice}"));
     }
     if explanation.more_notices > 0 {
         eprintln!("notice: {} more notices", explanation.more_notices);

@@ -1,11 +1,9 @@
 use std::collections::BTreeSet;
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use ::sync::{Pack, PackOptions, Receipt, volume_path};
-use anyhow::Context;
 use clap::Args;
 use config::byte_size;
 use model::{CatalogName, Document, ObjectDigest};
@@ -117,8 +115,7 @@ async fn since(
         }
         return Ok(Receipt::of_contents(store, names, &hashes).await?);
     };
-    let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    Receipt::from_bytes(&bytes).with_context(|| path.display().to_string())
+    Ok(Receipt::read(path)?)
 }
 
 /// Writes all volumes. Returns their files: none for an archive on standard output.

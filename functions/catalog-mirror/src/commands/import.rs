@@ -1,5 +1,5 @@
 use std::fs::{self, File};
-use std::io::{self, Seek};
+use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 
 use ::sync::{Archive, Importer, Manifest, PackedCatalog, SyncOptions, VolumeFile};
@@ -34,7 +34,7 @@ pub(crate) struct ImportArgs {
 
 pub(crate) async fn run(args: ImportArgs) -> anyhow::Result<Exit> {
     let trust = wiring::trust(&args.trust)?;
-    let volumes: anyhow::Result<_> = args.files.iter().map(|path| open_volume(path)).collect();
+    let volumes: anyhow::Result<_> = args.files.iter().map(|path| open_input(path)).collect();
     // The archive is read before the store is opened: a damaged one must not create a store.
     let archive = Archive::open(volumes?).await?;
     // A new site begins with its first import, so the store may be missing.
@@ -77,16 +77,26 @@ fn described(files: &[PathBuf], manifest: &Manifest) -> String {
     format!("the archive {} ({})", files[0].display(), facts.join(", "))
 }
 
-/// Opens a volume. Standard input is copied to a temporary file first: an archive is read several
-/// times.
-pub(super) fn open_volume(path: &Path) -> anyhow::Result<VolumeFile> {
-    if path != Path::new("-") {
-        let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-        return Ok((path.display().to_string(), file));
-    }
-    let context = "cannot copy standard input to a temporary file";
-    let mut copy = tempfile::tempfile().context(context)?;
-    io::copy(&mut io::stdin().lock(), &mut copy).context(context)?;
+/// Opens a volume that a command names. A pipe is copied to a temporary file first: an archive is
+/// read several times.
+fn open_input(path: &Path) -> anyhow::Result<VolumeFile> {
+    let (name, mut pipe): (String, Box<dyn Read>) = if path == Path::new("-") {
+        ("standard input".to_owned(), Box::new(io::stdin().lock()))
+    } else if work::is_of_shell(path) {
+        (path.display().to_string(), Box::new(File::open(path)?))
+    } else {
+        return open_volume(path);
+    };
+    let context = || format!("cannot copy {name} to a temporary file");
+    let mut copy = tempfile::tempfile().with_context(context)?;
+    io::copy(&mut pipe, &mut copy).with_context(context)?;
     copy.rewind()?;
-    Ok(("standard input".to_owned(), copy))
+    Ok((name, copy))
+}
+
+/// Opens a volume in a folder that others may have filled.
+pub(super) fn open_volume(path: &Path) -> anyhow::Result<VolumeFile> {
+    let name = path.display().to_string();
+    let file = work::open_file(path).with_context(|| format!("cannot open {name}"))?;
+    Ok((name, file))
 }

@@ -1,9 +1,10 @@
 //! Images with what is attached to them, and copying them from one place to another.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::{fs, io};
 
 use futures_util::{StreamExt, stream};
 use model::{ImageReference, Sha256, text::chain};
@@ -12,13 +13,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use source::{Digest, Source, Sources};
 
-use crate::{CarryError, SayLine, Skopeo, TargetRegistry, printable, skopeo::shown};
+use crate::{
+    CarryError, SayLine, Skopeo, TargetRegistry, folder::keep_each_once, printable, skopeo::shown,
+};
 
 /// Images that are copied at the same time. skopeo copies six layers of each at once.
 const COPIES: usize = 4;
 
 /// Folder beside the images for those that are being copied. No registry has this name.
 const PARTIAL: &str = ".partial";
+
+/// Maximum size of a manifest in bytes: registries need to take no larger one (OCI distribution
+/// specification, "Pushing Manifests").
+const MANIFEST_BYTES_MAX: u64 = 4 << 20;
 
 /// Requests to registries at the same time: enough to hide the delay of a distant one, too few to
 /// look like an attack.
@@ -85,8 +92,7 @@ pub async fn list_images(
         }
     }
     // What is attached to two images is copied once.
-    all.sort();
-    all.dedup_by(|next, before| next.image == before.image);
+    keep_each_once(&mut all);
     (all, failed)
 }
 
@@ -155,8 +161,16 @@ impl ImagePlace<'_> {
         match self {
             Self::Folder(folder) => {
                 let path = folder.join(&image.image).join("manifest.json");
-                match fs::read(&path) {
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+                match work::read_file(&path, MANIFEST_BYTES_MAX) {
+                    // What is no regular file of the size of a manifest is no copy of one.
+                    Err(error)
+                        if matches!(
+                            error.kind(),
+                            ErrorKind::NotFound | ErrorKind::InvalidInput | ErrorKind::FileTooLarge
+                        ) =>
+                    {
+                        Ok(false)
+                    }
                     read => {
                         let manifest = read.map_err(CarryError::file(path))?;
                         Ok(format!("sha256:{}", Sha256::of(&manifest)) == image.digest)
@@ -256,7 +270,9 @@ impl ImageCopier<'_> {
         let from = match self.from {
             None => format!("docker://{}", image.pinned()),
             Some(folder) if ImagePlace::Folder(folder).has(self.sources, image).await? => {
-                dir(&folder.join(&image.image))
+                let path = folder.join(&image.image);
+                check_files(&path)?;
+                dir(&path)
             }
             Some(_) => {
                 return Err(CarryError::refused(
@@ -308,6 +324,20 @@ impl ImageCopier<'_> {
     }
 }
 
+/// Refuses an image with something else than regular files in its folder, for which skopeo would
+/// wait.
+fn check_files(folder: &Path) -> Result<(), CarryError> {
+    for entry in fs::read_dir(folder).map_err(CarryError::file(folder))? {
+        let path = entry.map_err(CarryError::file(folder))?.path();
+        let found = fs::metadata(&path).map_err(CarryError::file(&path))?;
+        if !found.is_file() {
+            let reason = io::Error::new(ErrorKind::InvalidInput, "it is not a regular file");
+            return Err(CarryError::File(path, reason));
+        }
+    }
+    Ok(())
+}
+
 /// Removes the images that are half copied, as far as possible: a skopeo that outlives a killed
 /// process may still write them.
 pub fn remove_partial(folder: &Path) {
@@ -316,7 +346,7 @@ pub fn remove_partial(folder: &Path) {
 
 fn remove_dir(path: &Path) -> io::Result<()> {
     match fs::remove_dir_all(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         removed => removed,
     }
 }

@@ -67,7 +67,7 @@ impl FolderTree {
         let temporary = folder.join(TEMPORARY);
         let lock = temporary.join("lock");
         fs::create_dir_all(&temporary).map_err(TreeError::at(TEMPORARY))?;
-        let file = fs::File::create(&lock).map_err(TreeError::at(TEMPORARY))?;
+        let file = work::open_or_create(&lock).map_err(TreeError::at(TEMPORARY))?;
         file.try_lock()
             .map_err(|_| TreeError::Busy(folder.clone()))?;
         // What a killed run left.
@@ -103,7 +103,7 @@ impl TreeTarget for FolderTree {
     }
 
     async fn index(&self) -> Result<Option<Bytes>, TreeError> {
-        match fs::read(self.folder.join(INDEX)) {
+        match work::read_file(&self.folder.join(INDEX), u64::MAX) {
             Ok(bytes) => Ok(Some(bytes.into())),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(TreeError::at(INDEX)(error)),

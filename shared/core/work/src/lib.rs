@@ -4,6 +4,8 @@ mod answers;
 #[cfg(feature = "runtime")]
 mod blocking;
 mod budget;
+#[cfg(feature = "files")]
+mod file;
 mod memory;
 mod threads;
 
@@ -11,5 +13,7 @@ pub use answers::{AnswerMemory, ClientMemory, HeldMemory, NoMemory, Sleep};
 #[cfg(feature = "runtime")]
 pub use blocking::{run, stop_on_drop};
 pub use budget::{Budget, DEFAULT_STEPS, OverBudget};
+#[cfg(feature = "files")]
+pub use file::{is_of_shell, open_file, open_or_create, read_file};
 pub use memory::{MemoryPool, MemoryShare};
 pub use threads::for_each;

@@ -78,9 +78,12 @@ impl ImageLayer {
     }
 }
 
+/// Maximum size of the index of a layout in bytes: of some ten thousand images.
+const INDEX_BYTES_MAX: u64 = 16 << 20;
+
 /// Returns the index of the layout with the image in place of that with the same tag.
 fn add_image(path: &Path, entry: Value, tag: Option<&str>) -> io::Result<Value> {
-    let mut index: Value = match fs::read(path) {
+    let mut index: Value = match work::read_file(path, INDEX_BYTES_MAX) {
         Ok(bytes) => serde_json::from_slice(&bytes)?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             json!({"schemaVersion": 2, "mediaType": media_type::INDEX, "manifests": []})

@@ -1,8 +1,7 @@
 //! The two places that hold an image's bytes, a registry and an OCI image layout on disk, behind
 //! one interface.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -115,18 +114,16 @@ impl Layout {
 pub(crate) fn read_file(path: &Path, limit: NamedLimit) -> Result<Bytes, Error> {
     let failed = Error::reading(path);
     let mut body = Vec::new();
-    open_file(path)
-        .map_err(failed)?
-        .take(limit.value.saturating_add(1))
-        .read_to_end(&mut body)
-        .map_err(failed)?;
+    let file = work::open_file(path).map_err(failed)?;
+    let mut file = file.take(limit.value.saturating_add(1));
+    file.read_to_end(&mut body).map_err(failed)?;
     limit.check(body.len() as u64, || path.display().to_string())?;
     Ok(body.into())
 }
 
 fn stream_file(path: &Path, blob: &BlobRef, to: &Sender<Bytes>) -> Result<(), Error> {
     let failed = Error::reading(path);
-    let mut file = open_file(path).map_err(failed)?;
+    let mut file = work::open_file(path).map_err(failed)?;
     let mut check = BlobCheck::new(blob);
     loop {
         let mut chunk = Vec::with_capacity(CHUNK_BYTES);
@@ -139,14 +136,4 @@ fn stream_file(path: &Path, blob: &BlobRef, to: &Sender<Bytes>) -> Result<(), Er
         to.blocking_send(chunk.into())
             .map_err(|_| UnpackError::Abandoned)?;
     }
-}
-
-/// Opens a regular file. A FIFO is refused before it is opened, because opening it waits for a
-/// writer for ever.
-fn open_file(path: &Path) -> io::Result<File> {
-    if !fs::metadata(path)?.is_file() {
-        let problem = "it is not a regular file";
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
-    }
-    File::open(path)
 }

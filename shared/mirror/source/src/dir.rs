@@ -130,7 +130,7 @@ impl FolderWalk {
     /// Reads one file through the hash into the sink. Also hashes what the sink leaves unread.
     fn feed(&self, file: &Path, path: &str, sink: &mut impl FileSink) -> Result<Digest, Error> {
         let failed = Error::reading(file);
-        let opened = File::open(file).map_err(failed)?;
+        let opened = work::open_file(file).map_err(failed)?;
         let size = opened.metadata().map_err(failed)?.len();
         self.budget.check_file(path, size)?;
         self.budget.count_bytes(size, || self.place())?;

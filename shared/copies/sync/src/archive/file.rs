@@ -56,7 +56,10 @@ impl Pack {
     pub fn write_file(&self, volume: u32, path: &Path) -> Result<ObjectDigest, ArchiveError> {
         let failed = |error: io::Error| ArchiveError::File(path.to_owned(), error);
         let partial = path.with_added_extension("partial");
-        let file = File::create(&partial).map_err(failed)?;
+        // What is left of a run that was killed goes. On a medium that comes back it could also be
+        // a link or a FIFO, so the file is a new one.
+        drop(fs::remove_file(&partial));
+        let file = File::create_new(&partial).map_err(failed)?;
         let written = self
             .write(volume, BufWriter::with_capacity(BUFFER_BYTES, &file))
             .and_then(|stored| file.sync_all().map(|()| stored).map_err(failed))
@@ -90,12 +93,9 @@ pub async fn archive_into(
     let end = format!("-{}.tar", pack.manifest().state_digits());
     let failed = |error| ArchiveError::File(folder.to_owned(), error);
     for entry in fs::read_dir(folder).map_err(failed)? {
-        let name = entry
-            .map_err(failed)?
-            .file_name()
-            .to_string_lossy()
-            .into_owned();
-        if name.ends_with(&end) {
+        let entry = entry.map_err(failed)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.ends_with(&end) && entry.path().is_file() {
             return Ok(name);
         }
     }

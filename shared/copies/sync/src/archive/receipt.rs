@@ -1,5 +1,8 @@
 use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
 
+use model::text::chain;
 use model::{CatalogName, Current, Document, Key, Kind, ObjectKey, Sha256, Snapshot};
 use serde::{Deserialize, Serialize};
 use store::{ReadError, Store, StoreExt, find_stored};
@@ -20,7 +23,28 @@ impl Document for Receipt {
     const NAME: &'static str = "receipt";
 }
 
+/// Maximum size of a receipt in bytes: of some three million objects.
+const BYTES_MAX: u64 = 256 << 20;
+
 impl Receipt {
+    /// Reads the receipt that another site has sent, from a file or from what a shell has opened.
+    ///
+    /// # Errors
+    /// A file that cannot be read or is too large, and one that is no receipt.
+    pub fn read(path: &Path) -> Result<Self, ArchiveError> {
+        let read = if work::is_of_shell(path) {
+            fs::read(path)
+        } else {
+            work::read_file(path, BYTES_MAX)
+        };
+        let volume = path.display().to_string();
+        match read {
+            Ok(bytes) => Self::from_bytes(&bytes)
+                .map_err(|error| ArchiveError::Refused(format!("{volume}: {}", chain(&error)))),
+            Err(source) => Err(ArchiveError::Read { volume, source }),
+        }
+    }
+
     /// Lists the states of `names` with these content hashes, and their objects, from the Snapshots
     /// that the exporting store still has. The caller knows that the receiving store has the states
     /// too.
