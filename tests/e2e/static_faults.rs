@@ -1,5 +1,6 @@
 //! Trees on places that fail, and of stores that change during a run.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -52,8 +53,8 @@ impl TreeTarget for FaultyFolder {
         self.folder.index().await
     }
 
-    fn has(&self, path: &str, size: u64) -> bool {
-        self.folder.has(path, size)
+    async fn sizes(&self, paths: &BTreeSet<String>) -> Result<BTreeMap<String, u64>, TreeError> {
+        self.folder.sizes(paths).await
     }
 
     fn link(&self, path: &str, source: &str) -> Option<TempPath> {

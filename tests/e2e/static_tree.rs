@@ -54,7 +54,7 @@ async fn tree_has_the_answers_of_serve_by_name() {
         "catalogs/demo/content-hash",
         "catalogs/demo/search.json.gz",
         "catalogs/demo/api/v1/all",
-        "catalogs/demo/packages/demo-vault",
+        "catalogs/demo/packages/demo-queue",
         "v2/demo/tags/list",
         "v2/demo/manifests/latest.index",
         "openapi.json",
@@ -178,33 +178,97 @@ fn gzip_only_tree_has_no_plain_texts() {
     assert!(work.exists("tree/catalogs/demo/current.json"));
 }
 
+/// Returns the lines of packages with these names.
+fn packages(names: &[&str]) -> String {
+    let line = |name| json!({"schema": "olm.package", "name": name, "defaultChannel": "c"});
+    let lines: Vec<String> = names.iter().map(|name| line(name).to_string()).collect();
+    lines.join("\n")
+}
+
 #[test]
-fn names_that_no_file_can_have_are_left_out() {
+fn package_whose_name_is_no_dns_label_has_no_file_and_is_named() {
     let work = Work::new();
-    let long = "n".repeat(300);
-    let lines = [
+    let long = "n".repeat(64);
+    let odd = [
         "..",
+        "Etcd",
         "a/../../b",
-        "c",
         "c/d",
-        "e",
         "e.gz",
+        "etcd/x",
+        "etcd/x/",
         "f%2fg",
         "h i",
         &long,
-    ]
-    .map(|name| json!({"schema": "olm.package", "name": name, "defaultChannel": "c"}).to_string());
-    work.write("configs/catalog.json", lines.join("\n"));
-    work.run("poll --store store --catalog odd=dir:configs")
-        .exits(0);
+        "x.html",
+        "\u{202e}x",
+    ];
+    let names = [&odd[..], &["c", "e", "etcd"]].concat();
+    work.write("configs/catalog.json", packages(&names));
+    work.write("good/catalog.json", packages(&["etcd"]));
+    let poll = "poll --store store --catalog odd=dir:configs --catalog good=dir:good";
+    work.run(poll).exits(0);
     let made = tree(&work);
     let folder = "catalogs/odd/packages";
-    let left_out = ["..", "a/../../b", "e.gz", &long, "c"].map(|name| format!("{folder}/{name}"));
-    assert_eq!(made["leftOut"], json!(left_out));
-    for name in ["c/d", "e", "f%2fg", "h i"] {
-        assert!(work.exists(&format!("tree/{folder}/{name}")), "{name}");
-    }
+    let mut left_out = odd.map(|name| format!("{folder}/{name}"));
+    left_out.sort();
+    let mut named: Vec<String> = serde_json::from_value(made["leftOut"].clone()).unwrap();
+    named.sort();
+    assert_eq!(named, left_out);
+    let found: BTreeSet<String> = fs::read_dir(work.path(&format!("tree/{folder}")))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    let expected = ["c", "c.gz", "e", "e.gz", "etcd", "etcd.gz"].map(str::to_owned);
+    assert_eq!(found, BTreeSet::from(expected));
     assert!(!work.exists("tree/b") && !work.exists("tree/catalogs/b"));
+    let told = work.run("export --store store --static tree").exits(0);
+    told.complains("left out: catalogs/odd/packages/x.html: ");
+    told.complains("left out: catalogs/odd/packages/\\u{202e}x: ");
+    assert_eq!(told.stderr.lines().count(), odd.len(), "{told:?}");
+}
+
+#[test]
+fn notices_of_packages_without_files_are_bounded() {
+    let work = Work::new();
+    let names: Vec<String> = (0..21).map(|number| format!("x.{number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    work.write("configs/catalog.json", packages(&names));
+    work.run("poll --store store --catalog odd=dir:configs")
+        .exits(0);
+    let told = work.run("export --store store --static tree").exits(0);
+    assert_eq!(told.stderr.lines().count(), 21, "{told:?}");
+    told.complains("left out: 1 more packages");
+}
+
+/// Earlier versions wrote the package `etcd/x` as a file in a folder `etcd`.
+#[test]
+fn file_that_stands_in_the_way_of_another_goes() {
+    let work = Work::new();
+    work.write("configs/catalog.json", packages(&["etcd", "zoo"]));
+    work.run("poll --store store --catalog c=dir:configs")
+        .exits(0);
+    tree(&work);
+    let folder = "catalogs/c/packages";
+    let mut index = work.json("tree/static.json");
+    let mut rename = |from: &str, to: &str| {
+        let (from, to) = (format!("{folder}/{from}"), format!("{folder}/{to}"));
+        let files = index["files"].as_object_mut().unwrap();
+        let file = files.remove(&from).unwrap();
+        files.insert(to.clone(), file);
+        let content = fs::read(work.path(&format!("tree/{from}"))).unwrap();
+        fs::remove_file(work.path(&format!("tree/{from}"))).unwrap();
+        work.write(&format!("tree/{to}"), content);
+    };
+    rename("etcd", "etcd/x");
+    rename("zoo.gz", "zoo.gz/a/b");
+    work.write("tree/static.json", index.to_string());
+    let made = tree(&work);
+    assert_eq!([&made["written"], &made["deleted"]], [2, 2], "{made}");
+    for name in ["etcd", "zoo.gz"] {
+        assert!(work.path(&format!("tree/{folder}/{name}")).is_file());
+    }
+    assert_eq!(tree(&work)["written"], 0);
 }
 
 #[test]
@@ -269,6 +333,57 @@ async fn bucket_has_gzip_bytes_and_media_types() {
     assert_eq!(gunzip(&object(pointer).bytes), stored);
     assert_eq!(first["linked"], 0);
     assert_eq!(run()["written"], 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn objects_that_a_bucket_lost_are_written_again() {
+    let work = Work::published();
+    // Several pages of the listing.
+    let bucket = S3::builder().page(7).start().await;
+    let run = || bucket_tree(&work, &bucket).exits(0).json()[0].clone();
+    let first = run();
+    let names = bucket.names();
+    let lost = [
+        "catalogs.json",
+        "catalogs/demo/current.json",
+        "catalogs/demo/api/v1/all",
+        "catalogs/demo/packages/demo-queue",
+        "v2/demo/tags/list",
+        "v2/demo/manifests/latest",
+        "v2/",
+        "index.html",
+    ];
+    for name in lost {
+        bucket.remove(&format!("tree/{name}"));
+    }
+    let object = names.iter().find(|name| name.contains("/sha256/")).unwrap();
+    bucket.remove(object);
+    assert_eq!(run()["written"], lost.len() + 1);
+    assert_eq!(bucket.names(), names);
+    assert_eq!(run()["written"], 0);
+    for name in names.iter().filter(|name| !name.ends_with("static.json")) {
+        bucket.remove(name);
+    }
+    assert_eq!(run()["written"], first["written"]);
+    assert_eq!(bucket.names(), names);
+    // What nothing names any more and the bucket lost is not asked for again.
+    work.poll("v2").exits(0);
+    run();
+    bucket.remove("tree/catalogs/demo/packages/demo-search");
+    let last = run();
+    assert_eq!([&last["written"], &last["deleted"]], [0, 0], "{last}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bucket_that_does_not_list_its_objects_is_not_taken_for_an_empty_one() {
+    let work = Work::published();
+    let bucket = S3::start().await;
+    bucket_tree(&work, &bucket).exits(0);
+    for _ in 0..5 {
+        bucket.script(S3Call::List, S3Fault::Status(403, "AccessDenied"));
+    }
+    let refused = bucket_tree(&work, &bucket).exits(1);
+    refused.complains("AccessDenied");
 }
 
 #[tokio::test(flavor = "multi_thread")]

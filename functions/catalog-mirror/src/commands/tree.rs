@@ -9,7 +9,7 @@ use store::StorePlace;
 
 use crate::args::{Access, StoreArgs};
 use crate::commands::sync::watch;
-use crate::output::{Column, Table, bytes, print, printable};
+use crate::output::{Column, Table, bytes, print, say};
 
 #[derive(Debug, Args)]
 pub(crate) struct TreeArgs {
@@ -42,9 +42,7 @@ pub(super) async fn run(args: &TreeArgs, from: &StoreArgs, json: bool) -> anyhow
     };
     let round = async || {
         let report = export(store.clone(), target.clone(), SystemTime::now()).await?;
-        for name in &report.left_out {
-            eprintln!("{}: no file can have this name", printable(name));
-        }
+        report.notices().iter().for_each(|notice| say(notice));
         print(&[report], json)
     };
     match args.watch {

@@ -1,5 +1,6 @@
 //! A tree in a bucket, for clients of its web site or of a CDN before it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{fs, io};
 
@@ -93,6 +94,35 @@ impl TreeTarget for BucketTree {
             return Ok(None);
         }
         Err(TreeError::Foreign(self.place.to_string()))
+    }
+
+    async fn sizes(&self, paths: &BTreeSet<String>) -> Result<BTreeMap<String, u64>, TreeError> {
+        let prefix = self.place.name("");
+        let mut sizes = BTreeMap::new();
+        // Nothing is there of a new tree, and a bucket need not be asked for that.
+        if paths.is_empty() {
+            return Ok(sizes);
+        }
+        let list = self.client.list_objects_v2().bucket(&self.place.bucket);
+        let mut pages = list.prefix(&prefix).into_paginator().send();
+        while let Some(page) = pages.next().await {
+            let page = page.map_err(failed).map_err(TreeError::at(&prefix))?;
+            for object in page.contents() {
+                let path = object.key().and_then(|key| key.strip_prefix(&prefix));
+                let size = object.size().and_then(|size| u64::try_from(size).ok());
+                if let (Some(path), Some(size)) = (path, size)
+                    && paths.contains(path)
+                {
+                    sizes.insert(path.to_owned(), size);
+                }
+            }
+            let token = page.next_continuation_token().unwrap_or_default();
+            if page.is_truncated() == Some(true) && token.is_empty() {
+                let cut = io::Error::other("the listing was cut off without a continuation token");
+                return Err(TreeError::at(&prefix)(cut));
+            }
+        }
+        Ok(sizes)
     }
 
     async fn put(&self, path: &str, fields: &HeaderMap, file: TempPath) -> io::Result<()> {

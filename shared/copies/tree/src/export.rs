@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::fs::Permissions;
 use std::io::{self, Write};
@@ -15,6 +15,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, ETAG, IF_NONE_MATCH};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Collected};
+use model::text::line;
 use parking_lot::Mutex;
 use reader::{PublishedCatalogs, ReaderError, ReaderSettings};
 use serde::Serialize;
@@ -33,6 +34,13 @@ const CONCURRENT_WRITES: usize = 4;
 /// Memory for small objects that several files show, in bytes.
 const CACHE_BYTES: u64 = 16 << 20;
 
+/// Maximum number of packages that are named because they are left out. One catalog may have any
+/// number of them.
+const NOTICES_MAX: usize = 20;
+
+/// Longest path in a notice, in characters.
+const NOTICE_CHARS: usize = 500;
+
 /// Place of a tree.
 #[async_trait]
 pub trait TreeTarget: Send + Sync + 'static {
@@ -50,11 +58,12 @@ pub trait TreeTarget: Send + Sync + 'static {
     /// [`TreeError::Foreign`] for a place with other files, and failures of the place.
     async fn index(&self) -> Result<Option<Bytes>, TreeError>;
 
-    /// Returns true if the file is there with this size, as far as the place tells without a
-    /// request for each file.
-    fn has(&self, _path: &str, _size: u64) -> bool {
-        true
-    }
+    /// Returns the sizes in bytes of those of these files that are there, without a request for
+    /// each file.
+    ///
+    /// # Errors
+    /// Failures of the place.
+    async fn sizes(&self, paths: &BTreeSet<String>) -> Result<BTreeMap<String, u64>, TreeError>;
 
     /// Returns a temporary link to `source`, an earlier file of the tree with the same bytes, or to
     /// the object of the store for `path` itself. Returns nothing where that cannot be done.
@@ -92,8 +101,24 @@ pub struct TreeReport {
     pub linked: usize,
     /// Number of files that were deleted.
     pub deleted: usize,
-    /// Names that no file can have, such as a package `..`.
+    /// Paths of the packages that the tree has no file for, because their names are no DNS labels.
     pub left_out: Vec<String>,
+}
+
+impl TreeReport {
+    /// Returns lines for people about what is left out.
+    pub fn notices(&self) -> Vec<String> {
+        let named = self.left_out.iter().take(NOTICES_MAX).map(|path| {
+            let path = line(path, NOTICE_CHARS);
+            format!("left out: {path}: only packages whose names are DNS labels have files")
+        });
+        let mut notices: Vec<String> = named.collect();
+        let more = self.left_out.len() - notices.len();
+        if more > 0 {
+            notices.push(format!("left out: {more} more packages; --json lists all"));
+        }
+        notices
+    }
 }
 
 /// Brings a tree up to date with the published states of a store. `now` is the time of the run. A
@@ -120,13 +145,20 @@ pub async fn export(
         None => TreeIndex::default(),
     };
     known.forget_unfinished();
+    let planned = known.clone();
+    let there = target
+        .sizes(&planned.files.keys().cloned().collect())
+        .await?;
+    known
+        .files
+        .retain(|path, file| there.get(path) == Some(&file.size));
     let mut run = ExportRun {
         router: api::router(
             catalogs.clone(),
             HttpSettings::default(),
             HttpMetrics::default(),
         ),
-        planned: known.clone(),
+        planned,
         known,
         begun: OnceCell::new(),
         report: Mutex::default(),
@@ -152,6 +184,7 @@ pub async fn export(
     for file in &files {
         run.planned.files.entry(file.path.clone()).or_default();
     }
+    run.clear_the_way(&files).await?;
     let mut index = TreeIndex::default();
     for phase in files.chunk_by(|one, other| one.phase == other.phase) {
         let updates = stream::iter(phase.to_vec()).map(|file| run.update(file));
@@ -161,15 +194,10 @@ pub async fn export(
         }
     }
     let mut unnamed = run.planned.files.clone();
-    unnamed.retain(|path, _| !index.files.contains_key(path));
+    unnamed.retain(|path, _| !index.files.contains_key(path) && there.contains_key(path));
     for (path, mut file) in unnamed {
         if file.tag.is_empty() || file.is_due(now) || is_of_other_catalog(&path, &names) {
-            run.begin().await?;
-            run.target
-                .delete(&path)
-                .await
-                .map_err(TreeError::at(&path))?;
-            run.report.lock().deleted += 1;
+            run.delete(&path).await?;
         } else {
             index.files.insert(path, file);
         }
@@ -188,7 +216,7 @@ pub async fn export(
 struct ExportRun {
     router: Router,
     target: Arc<dyn TreeTarget>,
-    /// Files of the run before.
+    /// Files of the run before that are there.
     known: TreeIndex,
     /// Files of the run before and of this one: the next run deletes what a killed one leaves and
     /// nothing names.
@@ -214,11 +242,43 @@ impl ExportRun {
             .map(drop)
     }
 
+    async fn delete(&self, path: &str) -> Result<(), TreeError> {
+        self.begin().await?;
+        let deleted = self.target.delete(path).await;
+        deleted.map_err(TreeError::at(path))?;
+        self.report.lock().deleted += 1;
+        Ok(())
+    }
+
+    /// Deletes files in whose place a folder is needed, and those in a folder that is to be a file.
+    /// Earlier versions wrote files for packages such as `a/b`.
+    async fn clear_the_way(&mut self, files: &[NamedFile]) -> Result<(), TreeError> {
+        let named: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
+        let is_folder = |path: &str| {
+            let inside = format!("{path}/");
+            let next = named.range(inside.as_str()..).next();
+            next.is_some_and(|next| next.starts_with(&inside))
+        };
+        let is_in_file = |path: &str| {
+            let mut slashes = path.match_indices('/');
+            slashes.any(|(at, _)| named.contains(&path[..at]))
+        };
+        let paths = self.planned.files.keys();
+        let in_the_way: Vec<String> = paths
+            .filter(|path| is_folder(path) || is_in_file(path))
+            .cloned()
+            .collect();
+        for path in in_the_way {
+            self.delete(&path).await?;
+            self.planned.files.remove(&path);
+        }
+        Ok(())
+    }
+
     /// Writes a file unless it is there. Returns it with its path; nothing for one that the state
     /// lacks.
     async fn update(&self, file: NamedFile) -> Result<Option<(String, WrittenFile)>, TreeError> {
         let known = self.known.files.get(&file.path);
-        let known = known.filter(|known| self.target.has(&file.path, known.size));
         let answer = self
             .ask(&file, known.and_then(|known| known.tag.parse().ok()))
             .await;

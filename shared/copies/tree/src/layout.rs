@@ -3,12 +3,8 @@
 use std::collections::BTreeMap;
 
 use api::page_files;
-use model::{Encoding, Kind, ObjectRef, Snapshot};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use model::{Encoding, Kind, ObjectRef, Snapshot, is_dns_label};
 use reader::{PublishedCatalogs, PublishedState, ReaderError};
-
-/// Largest name of a file, in bytes: that of Linux, less the ending of a coding.
-const NAME_MAX: usize = 255 - ".gz".len();
 
 /// Form of the files of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,17 +62,16 @@ impl NamedFile {
 pub(crate) struct TreeLayout {
     form: TreeForm,
     files: BTreeMap<String, NamedFile>,
-    /// Names that no file can have.
+    /// Paths of packages that no file is written for.
     left_out: Vec<String>,
 }
 
 impl TreeLayout {
     pub(crate) fn new(form: TreeForm) -> Self {
-        let (files, left_out) = (BTreeMap::new(), Vec::new());
         let mut layout = Self {
             form,
-            files,
-            left_out,
+            files: BTreeMap::new(),
+            left_out: Vec::new(),
         };
         let mut page = NamedFile::new("index.html".to_owned(), Phase::Catalogs);
         page.url = "/".to_owned();
@@ -126,10 +121,15 @@ impl TreeLayout {
         search.is_needed = false;
         self.text(search, None);
         for package in &snapshot.packages {
-            let mut file = named(&format!("packages/{}", package.name), Phase::Documents);
-            let escaped = utf8_percent_encode(&package.name, NON_ALPHANUMERIC);
-            file.url = format!("/catalogs/{}/packages/{escaped}", state.name());
-            self.text(file, None);
+            let file = named(&format!("packages/{}", package.name), Phase::Documents);
+            // Another name can be a folder where a package has its file, or differ from one by case
+            // alone. A host that chooses media types by endings would serve `x.html` as a page, and
+            // `x.gz` as the gzip bytes of `x`.
+            if is_dns_label(&package.name) {
+                self.text(file, None);
+            } else {
+                self.left_out.push(file.path);
+            }
         }
         self.add(named("content-hash", Phase::Documents));
         self.add(named("status.json", Phase::Documents));
@@ -150,21 +150,10 @@ impl TreeLayout {
         Ok(())
     }
 
-    /// Returns the files in the order of writing, and the names that no file can have.
-    pub(crate) fn finish(mut self) -> (Vec<NamedFile>, Vec<String>) {
-        let is_folder = |path: &str| {
-            let inside = format!("{path}/");
-            let next = self.files.range(inside.clone()..).next();
-            next.is_some_and(|(next, _)| next.starts_with(&inside))
-        };
-        let (folders, mut files): (Vec<_>, Vec<_>) = self
-            .files
-            .values()
-            .cloned()
-            .partition(|file| is_folder(&file.path));
+    /// Returns the files in the order of writing, and the paths of the packages that are left out.
+    pub(crate) fn finish(self) -> (Vec<NamedFile>, Vec<String>) {
+        let mut files: Vec<NamedFile> = self.files.into_values().collect();
         files.sort_by_key(|file| file.phase);
-        self.left_out
-            .extend(folders.into_iter().map(|file| file.path));
         (files, self.left_out)
     }
 
@@ -218,20 +207,11 @@ impl TreeLayout {
         file
     }
 
-    /// Adds a text in the codings of the form, unless no file can have its name. `gzip` is an
-    /// object with the same bytes.
+    /// Adds a text in the codings of the form. `gzip` is an object with the same bytes.
     fn text(&mut self, file: NamedFile, gzip: Option<String>) {
-        let is_name = |part: &str| {
-            !matches!(part, "" | "." | "..") && part.len() <= NAME_MAX && !part.contains('\0')
-        };
-        // A server would send the package `a.gz` as the gzip bytes of `a`.
-        let is_coding = self.form != TreeForm::Bucket && file.path.ends_with(".gz");
-        if is_coding || !file.path.split('/').all(is_name) {
-            self.left_out.push(file.path);
-            return;
-        }
         let mut coded = file.clone();
-        (coded.coding, coded.same) = (Encoding::Gzip, gzip);
+        coded.coding = Encoding::Gzip;
+        coded.same = gzip;
         if self.form != TreeForm::Bucket {
             coded.path.push_str(".gz");
         }
