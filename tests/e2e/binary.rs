@@ -1,10 +1,10 @@
 //! The command line: output and exit codes.
 
-use std::{fs, os::unix::fs::symlink, process::Command};
+use std::{collections::BTreeSet, fs, os::unix::fs::symlink, process::Command};
 
 use model::Sha256;
 
-use crate::support::binary::{Ran, path};
+use crate::support::binary::{self, Ran, path};
 use crate::support::catalogs;
 use crate::support::work::Work;
 
@@ -130,6 +130,70 @@ fn help_and_version_are_printed() {
          > rustc
          2 no-such-command"
     ));
+}
+
+/// Names of strangers, as each shell asks for them. `scripts/checks/completions.sh` types them into the shells.
+#[test]
+fn completions_offer_only_names_that_no_shell_runs() {
+    let work = Work::new();
+    let names = [
+        "etcd;touch made",
+        "kafka$(touch made)",
+        "mongo\ntouch made",
+        "nats`touch made`",
+        "--force",
+        ".hidden",
+        "a b",
+        "a'b",
+        "a\u{1b}[2J",
+        "\u{202e}a",
+        "redis_1.x-y",
+    ];
+    let line = |name| {
+        serde_json::json!({"schema": "olm.package", "name": name, "defaultChannel": "c"})
+            .to_string()
+    };
+    work.write("odd/catalog.json", names.map(line).join("\n"));
+    work.run("poll --store store --catalog c=dir:odd").exits(0);
+    for name in ["in;touch made", "in$(touch made)", "-in", "in.tar"] {
+        work.write(name, "");
+    }
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        for (words, offered) in [
+            ("graph --store store c", "redis_1.x-y"),
+            ("images --store store --package", "redis_1.x-y"),
+            ("search --store store --package", "redis_1.x-y"),
+            ("carry in", "example/ odd/ in.tar store/"),
+            ("import --receipt", "example/ odd/ in.tar store/"),
+        ] {
+            let words: Vec<&str> = ["--", "catalog-mirror"]
+                .into_iter()
+                .chain(words.split(' '))
+                .collect();
+            let mut asked = binary::command(words.iter().chain([&""]));
+            asked.current_dir(work.root());
+            asked
+                .env("CATALOG_MIRROR_COMPLETE", shell)
+                .env("_CLAP_IFS", "\n");
+            asked.env("_CLAP_COMPLETE_INDEX", (words.len() - 1).to_string());
+            let said = Ran::of(&mut asked).exits(0).stdout;
+            let values = said
+                .lines()
+                .filter_map(|line| line.split([':', '\t']).next());
+            // No command that is asked for has this option.
+            assert!(!said.contains("--force"), "{shell}: {words:?}: {said}");
+            let values: BTreeSet<&str> = values.filter(|value| !value.starts_with("--")).collect();
+            let values = values
+                .difference(&BTreeSet::from(["-v", "-h"]))
+                .copied()
+                .collect();
+            assert_eq!(
+                BTreeSet::from_iter(offered.split(' ')),
+                values,
+                "{shell}: {words:?}"
+            );
+        }
+    }
 }
 
 /// As bash asks: the words of the line, and the one under the cursor, which is the last.

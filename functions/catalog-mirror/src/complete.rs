@@ -1,12 +1,20 @@
-//! Completions of a shell, which asks the program itself: commands, options, and names in the store
-//! that the command line names.
+//! Completions of a shell, which asks the program itself: commands, options, names in the store
+//! that the command line names, and files.
+//!
+//! bash puts what is offered into the command line as it is, so that a name such as `etcd;reboot`
+//! would be two commands. A name that is not plain is offered in no shell.
 
-use std::{collections::BTreeSet, env, io, path::PathBuf, sync::Arc};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::{collections::BTreeSet, env, io, sync::Arc};
 
-use clap::CommandFactory;
-use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use clap::{CommandFactory, ValueHint};
+use clap_complete::engine::{
+    ArgValueCandidates, ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter,
+};
 use clap_complete::env::Shells;
 use clap_complete::{CompleteEnv, Shell};
+use model::is_plain_name;
 use store::{FolderStore, Store};
 
 use crate::{args::DEFAULT_STORE, commands::Cli, published};
@@ -30,17 +38,23 @@ pub(crate) fn print_script(shell: Shell) -> io::Result<()> {
     shell.write_registration(VARIABLE, PROGRAM, PROGRAM, PROGRAM, &mut io::stdout())
 }
 
-/// Returns the command line with candidates for the names of catalogs and packages.
+/// Returns the command line with candidates for the names of catalogs and packages, and for paths.
 fn command() -> clap::Command {
-    Cli::command().mut_subcommands(|command| {
-        command.mut_args(|arg| match arg.get_id().as_str() {
-            "name" | "names" | "what" | "catalog" | "catalogs_now" | "catalogs_then" => {
-                arg.add(ArgValueCandidates::new(|| candidates(false)))
-            }
-            "package" | "packages" => arg.add(ArgValueCandidates::new(|| candidates(true))),
-            _ => arg,
-        })
-    })
+    with_candidates(Cli::command())
+}
+
+fn with_candidates(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|arg| match arg.get_id().as_str() {
+        "name" | "names" | "what" | "catalog" | "catalogs_now" | "catalogs_then" => {
+            arg.add(ArgValueCandidates::new(|| candidates(false)))
+        }
+        "package" | "packages" => arg.add(ArgValueCandidates::new(|| candidates(true))),
+        _ if arg.get_value_hint() != ValueHint::Unknown => {
+            arg.add(ArgValueCompleter::new(plain_paths))
+        }
+        _ => arg,
+    });
+    command.mut_subcommands(with_candidates)
 }
 
 /// Returns the names in the store. A shell shows no errors, so a store that cannot be read has
@@ -52,8 +66,20 @@ fn candidates(are_packages: bool) -> Vec<CompletionCandidate> {
     names
         .into_iter()
         .flatten()
+        .filter(|name| is_plain_name(name))
         .map(CompletionCandidate::new)
         .collect()
+}
+
+/// Returns the paths whose files have plain names. bash completes the others by itself, and quotes
+/// them.
+fn plain_paths(current: &OsStr) -> Vec<CompletionCandidate> {
+    let mut paths = PathCompleter::any().complete(current);
+    paths.retain(|path| {
+        let name = Path::new(path.get_value()).file_name();
+        name.and_then(OsStr::to_str).is_some_and(is_plain_name)
+    });
+    paths
 }
 
 async fn names(are_packages: bool) -> anyhow::Result<BTreeSet<String>> {
