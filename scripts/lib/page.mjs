@@ -115,6 +115,7 @@ async function hostile() {
   is('links lead to pages, and tell them nothing', links.filter(([protocol, rel]) => !/^(https?|mailto):$/.test(protocol) || rel !== 'noopener noreferrer'), []);
   is('an icon of another type is left out', (await page.$$('main img')).length, 0);
   is('letters that turn the text are shown as what they are', (await texts('main')).join('').includes('\\u{202e}'), true);
+  is('no letter that turns the text is copied', (await texts('section pre')).filter((copied) => /[\p{Cf}\p{Zl}\p{Zp}]/u.test(copied)), []);
   is('scripts stay text', (await texts('main')).join('').includes('<script>alert(1)</script>'), true);
 }
 

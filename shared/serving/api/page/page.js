@@ -482,7 +482,13 @@ function setBasket(items) {
 
 // --- What a site takes away. Each foreign value is quoted: a JSON text is a double-quoted scalar of YAML.
 
-const quote = (value) => JSON.stringify(value);
+const quote = (value) => String(JSON.stringify(value)).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (letter) => {
+  const code = letter.codePointAt(0).toString(16);
+  return code.length > 4 ? `\\U${code.padStart(8, '0')}` : `\\u${code.padStart(4, '0')}`;
+});
+
+// People paste a reference into a shell, which would run another text.
+const isReference = (image) => /^[A-Za-z0-9][A-Za-z0-9._:/@-]*$/.test(image);
 
 // OLM v1 takes names of channels that are subdomains of DNS (RFC 1123). For another one, such as Stable, the version alone selects.
 const isSubdomain = (name) => name.length <= 253 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(name);
@@ -792,7 +798,7 @@ function takeAway(catalog, name, found, current, channels, channel) {
   return [
     el('form', { class: 'filters', submit: (event) => { event.preventDefault(); add(); } }, leastLabel, mostLabel,
       el('button', { type: 'submit' }, 'Put channel ', brief(channel, 40), ' into the basket')),
-    bundle.image && copied('image', bundle.image),
+    bundle.image && (isReference(bundle.image) ? copied('image', bundle.image) : el('p', {}, 'Not an image reference: ', text(bundle.image))),
     copied('ClusterExtension', extension(name, channel ?? '', bundle.version)),
     copied('Subscription', subscription(name, channel ?? '', bundle.name, catalog)),
   ];
