@@ -35,11 +35,12 @@ const ALLOWED: &[(&str, &str)] = &[
     // Of `publish`, only the report of a poll and the difference of two states.
     ("notify", "fetch model publish store"),
     ("config", "compose model notify publish source trust upkeep"),
-    ("api", "model oci olm reader"),
+    // `work` has the memory of answers, which every front takes and the server bounds.
+    ("api", "model oci olm reader work"),
     // The objects inside a bundle may be YAML, which `fbc` reads. A call ends its connection when its
     // answer is outdated, and `server` receives the contents of requests.
     ("grpc", "fbc model olm reader server work"),
-    ("server", "model"),
+    ("server", "model work"),
     (
         "sync",
         "fetch model oci olm publish render store trust upkeep work",

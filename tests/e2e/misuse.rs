@@ -22,7 +22,7 @@ poll --store s --catalog demo=quay.io/a/b@sha256:1
 poll --store s --catalog demo=quay.io/A/b:v1
     its repository may hold only lower case letters, digits and single separators
 poll --store s --catalog demo=ftp://user:password@a/b
-    `ftp://a/b` has an unknown scheme: write docker://, https://, git:, oci: or dir:, or no scheme at all
+    `ftp://***@a/b` has an unknown scheme: write docker://, https://, git:, oci: or dir:, or no scheme at all
 poll --store s --catalog demo=git@github.com:owner/repo
     git:https://HOST/PATH#REF:PATH
 poll --store s --catalog demo=dir:none

@@ -205,7 +205,7 @@ fn found_in_all<T: Sync>(items: &[T], check: impl Fn(&T) -> Vec<String> + Sync) 
             let parts = items.chunks(size).map(|part| scope.spawn(|| found(part)));
             // All are started before the first one is awaited.
             let parts: Vec<_> = parts.collect();
-            let found = parts.into_iter().map(|part| part.join());
+            let found = parts.into_iter().map(std::thread::ScopedJoinHandle::join);
             found
                 .flat_map(|found| found.expect("the check ends"))
                 .collect()

@@ -156,7 +156,7 @@ async fn watch_follows_the_store() {
         until("the tree follows", async || {
             pointer("tree") == pointer("store")
         })
-        .await
+        .await;
     };
     follows().await;
     work.poll("v2").exits(0);

@@ -48,7 +48,7 @@ impl BorderLines {
     /// seeds, with the bytes `00 00 ff ff` on a byte border and then the code that ends their
     /// block. `None` for seeds whose texts do not fit.
     ///
-    /// Matches of [`LENGTHS`] are the most frequent symbol of the block, so their code is zeros.
+    /// Matches of `LENGTHS` are the most frequent symbol of the block, so their code is zeros.
     /// Eight distance symbols of equal frequency have three bits each, so that the last one is
     /// ones. The last match but one has zeros in its distance, the last one has ones.
     pub fn lines(&self, package: &str) -> Option<Vec<u8>> {

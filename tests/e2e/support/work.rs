@@ -109,7 +109,7 @@ impl Work {
                     ran = Some(
                         self.run(rest)
                             .exits(mark.parse().expect("an exit code is a number")),
-                    )
+                    );
                 }
             }
         }

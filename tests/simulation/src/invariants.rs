@@ -213,7 +213,7 @@ impl InvariantChecker {
                 (None, false) => return Err(format!("{key} is published and gone")),
                 (Some(bytes), false) => match read(hash, bytes, &healed) {
                     Ok((_, sound)) => {
-                        damaged.extend(sound.into_keys().filter(|key| self.damage.has(key)))
+                        damaged.extend(sound.into_keys().filter(|key| self.damage.has(key)));
                     }
                     // Collection may stop between the objects of an earlier publication.
                     Err(_) if !is_current => {}

@@ -216,14 +216,14 @@ async fn dispatch(command: Command) -> anyhow::Result<Exit> {
         Command::Graph(args) => {
             upgrade::run_graph(args)
                 .instrument(info_span!("graph"))
-                .await?
+                .await?;
         }
         Command::Images(args) => return images::run(args).instrument(info_span!("images")).await,
         Command::Bundle(args) => return bundle::run(args).instrument(info_span!("bundle")).await,
         Command::Manifests(args) => {
             manifests::run(args)
                 .instrument(info_span!("manifests"))
-                .await?
+                .await?;
         }
         Command::Rm(args) => return rm::run(args).instrument(info_span!("rm")).await,
         Command::Sync(args) => {
@@ -235,7 +235,7 @@ async fn dispatch(command: Command) -> anyhow::Result<Exit> {
         Command::Receipt(args) => {
             export::run_receipt(args)
                 .instrument(info_span!("receipt"))
-                .await?
+                .await?;
         }
         Command::Keygen(args) => keygen::run(&args)?,
         Command::Demo(args) => demo::run(args).instrument(info_span!("demo")).await?,

@@ -179,7 +179,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
         .map(|catalog| catalog.name.to_string())
         .collect();
     let page = server::metrics_route(registry, move || {
-        polls.refresh(names.iter().map(String::as_str))
+        polls.refresh(names.iter().map(String::as_str));
     });
     let waiting = async move {
         polled.cancelled().await;

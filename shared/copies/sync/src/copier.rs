@@ -306,7 +306,7 @@ fn log(report: &SyncReport) {
     let (outcome, duration_ms) = (report.outcome.as_str(), report.duration.as_millis());
     match &report.error {
         Some(error) => {
-            tracing::error!(target: "report", outcome, duration_ms, error, "could not copy catalog")
+            tracing::error!(target: "report", outcome, duration_ms, error, "could not copy catalog");
         }
         None if report.not_served => tracing::warn!(
             duration_ms,

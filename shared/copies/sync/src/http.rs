@@ -129,7 +129,7 @@ impl ObjectBody {
                 Err(failed) => {
                     self.body
                         .pause(OriginError::fetch(&self.key, failed))
-                        .await?
+                        .await?;
                 }
             }
             let request = self.body.request_rest(self.origin.address.request.clone());

@@ -388,10 +388,10 @@ impl Future for WaitForMemory<'_> {
         let mut state = self.memory.0.state.lock();
         let waiter = &mut state.waiters[key];
         match waiter.result {
-            None if is_over => return Poll::Ready(Err(NoMemory)),
+            None if is_over => Poll::Ready(Err(NoMemory)),
             None => {
                 waiter.waker = Some(cx.waker().clone());
-                return Poll::Pending;
+                Poll::Pending
             }
             Some(result) => {
                 state.waiters.remove(key);

@@ -215,7 +215,7 @@ fn log(report: &Report) {
     let (catalog, outcome) = (&report.catalog, report.outcome.as_str());
     match report.error_text() {
         Some(error) => {
-            tracing::error!(target: "report", %catalog, outcome, error, "rollback failed")
+            tracing::error!(target: "report", %catalog, outcome, error, "rollback failed");
         }
         None => tracing::info!(
             %catalog,

@@ -184,7 +184,7 @@ impl Protocol {
         steps.collector("collector is killed", at, Collector::Idle);
         match (world.collectors[at], world.gc) {
             (Collector::Idle, Gc::None) => {
-                steps.collector("collector reads gc.json", at, Collector::ReadNone)
+                steps.collector("collector reads gc.json", at, Collector::ReadNone);
             }
             (Collector::Idle, Gc::Condemned { .. })
                 if !is_young || !self.has(Rule::MarkAfterWait) =>
@@ -217,7 +217,7 @@ impl Protocol {
                     }
                 };
                 steps.add("collector swaps gc.json", at, |world| {
-                    self.write_gc(world, next)
+                    self.write_gc(world, next);
                 });
             }
             (Collector::Marks { unread, unnamed }, _) => {
@@ -346,7 +346,7 @@ impl Model for Protocol {
         if let Gc::Deleting { age, listed } = world.gc {
             if listed && self.may_delete(age) {
                 steps.add("delete is sent", 0, |world| {
-                    world.delete = Some(self.ticks.landing)
+                    world.delete = Some(self.ticks.landing);
                 });
             }
             if self.ends_deleting(age) {

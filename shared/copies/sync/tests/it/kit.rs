@@ -269,7 +269,7 @@ pub(crate) async fn remake_image_index(store: &Arc<dyn Store>) -> Key {
     bytes.push(b'\n');
     let index = put(store, Kind::Blob, bytes).await;
     republish(store, |snapshot| {
-        snapshot.image.as_mut().unwrap().index = index
+        snapshot.image.as_mut().unwrap().index = index;
     })
     .await;
     index.with_kind(Kind::Blob).key()

@@ -116,7 +116,7 @@ async fn copy_fetches_image_that_cannot_be_rebuilt() {
 async fn copy_of_image_that_contradicts_its_lines_fails() {
     let (_, from) = mirror(&[V1]).await;
     let forge = |snapshot: &mut Snapshot| {
-        snapshot.image.as_mut().unwrap().diff_id = Sha256::of(b"another tar")
+        snapshot.image.as_mut().unwrap().diff_id = Sha256::of(b"another tar");
     };
     republish(&from, forge).await;
     let (_, error) = failed_copy(&from, true).await;
@@ -135,7 +135,7 @@ async fn copy_of_snapshot_that_contradicts_its_lines_fails() {
         ("total count", |snapshot| snapshot.metas += 1),
         ("total size", |snapshot| snapshot.size += 1),
         ("package name", |snapshot| {
-            snapshot.packages[0].name = "a".into()
+            snapshot.packages[0].name = "a".into();
         }),
         ("order of packages", |snapshot| snapshot.packages.swap(0, 1)),
         ("left out package", |snapshot| {

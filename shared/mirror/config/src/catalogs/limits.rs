@@ -12,26 +12,26 @@ pub(crate) type SetLimit = fn(&mut SourceLimits, u64);
 /// sizes with units, the others whole numbers.
 const LIMITS: &[(&str, SetLimit)] = &[
     ("manifestBytes", |limits, to| {
-        limits.image.manifest_bytes = to
+        limits.image.manifest_bytes = to;
     }),
     ("configBytes", |limits, to| limits.image.config_bytes = to),
     ("layers", |limits, to| limits.image.layers = to),
     ("compressedBytes", |limits, to| {
-        limits.image.compressed_bytes = to
+        limits.image.compressed_bytes = to;
     }),
     ("decompressedBytes", |limits, to| {
-        limits.image.decompressed_bytes = to
+        limits.image.decompressed_bytes = to;
     }),
     ("ratio", |limits, to| limits.image.ratio = to),
     ("ratioFloorBytes", |limits, to| {
-        limits.image.ratio_floor_bytes = to
+        limits.image.ratio_floor_bytes = to;
     }),
     ("entries", |limits, to| limits.image.entries = to),
     ("pathBytes", |limits, to| limits.image.path_bytes = to),
     ("headerBytes", |limits, to| limits.image.header_bytes = to),
     ("signatures", |limits, to| limits.image.signatures = to),
     ("signatureBytes", |limits, to| {
-        limits.image.signature_bytes = to
+        limits.image.signature_bytes = to;
     }),
     ("fileBytes", |limits, to| limits.image.file_bytes = to),
     ("treeBytes", |limits, to| limits.image.tree_bytes = to),
@@ -40,7 +40,7 @@ const LIMITS: &[(&str, SetLimit)] = &[
         limits.catalog.document.document_bytes = to_usize(to);
     }),
     ("depth", |limits, to| {
-        limits.catalog.document.depth = to_usize(to)
+        limits.catalog.document.depth = to_usize(to);
     }),
     ("aliasBytes", |limits, to| {
         limits.catalog.document.alias_bytes = to_usize(to);
@@ -49,16 +49,16 @@ const LIMITS: &[(&str, SetLimit)] = &[
         limits.catalog.document.memory_ratio = to_usize(to);
     }),
     ("pullSeconds", |limits, to| {
-        limits.pull_time = Duration::from_secs(to)
+        limits.pull_time = Duration::from_secs(to);
     }),
     ("memoryBytes", |limits, to| {
-        limits.memory_bytes = to_usize(to)
+        limits.memory_bytes = to_usize(to);
     }),
     ("downloadBytes", |limits, to| limits.download_bytes = to),
     ("documents", |limits, to| limits.catalog.documents = to),
     ("packages", |limits, to| limits.catalog.packages = to),
     ("contentBytes", |limits, to| {
-        limits.catalog.content_bytes = to
+        limits.catalog.content_bytes = to;
     }),
     ("nameBytes", |limits, to| limits.catalog.name_bytes = to),
     ("ignoreBytes", |limits, to| limits.catalog.ignore_bytes = to),

@@ -69,7 +69,7 @@ pub(super) async fn compose(
 /// Composes a catalog without rendering it. Returns the reason for each bundle that is in or out.
 ///
 /// # Errors
-/// As [`compose`], without those of rendering.
+/// As [`compose()`], without those of rendering.
 pub(super) async fn explain(
     resolved: &ResolvedComposition<'_>,
     reader: &ContentReader,

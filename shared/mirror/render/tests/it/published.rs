@@ -162,7 +162,8 @@ fn record_of_segments_that_is_wrong_is_found_or_not_used() {
         let store = store.clone();
         gzip_and_layer(&update, Arc::new(Store { published, ..store }))
     };
-    let unused: [&dyn Fn(&mut Vec<u32>); 5] = [
+    type Change<'a> = &'a dyn Fn(&mut Vec<u32>);
+    let unused: [Change<'_>; 5] = [
         &|segments| segments.clear(),
         &|segments| segments.truncate(5),
         &|segments| segments.push(1),

@@ -171,7 +171,7 @@ impl ContentDecoder {
             }
             Self::Gzip(decoder) => decoder.finish()?,
         };
-        Ok(sink.is_recorded())
+        Ok(sink.ends_as_recorded())
     }
 }
 
@@ -189,7 +189,7 @@ impl ContentHasher {
         }
     }
 
-    fn is_recorded(self) -> bool {
+    fn ends_as_recorded(self) -> bool {
         let has_size = self.left == 0 || !self.is_sized;
         has_size && self.hasher.finish() == self.recorded
     }

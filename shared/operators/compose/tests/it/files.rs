@@ -158,9 +158,9 @@ mirror:
 ";
     assert_eq!(
         error(text),
-        "mirror.openshift.io/v1alpha2 is the format of oc-mirror v1; change these lines:
-  line 2, apiVersion: write mirror.openshift.io/v2alpha1
-  line 3, storageConfig: remove it: oc-mirror v2 keeps no metadata
-  line 8, targetName: write targetCatalog"
+        "mirror.openshift.io/v1alpha2 is the format of oc-mirror v1; change these lines: \
+         line 2, apiVersion: write mirror.openshift.io/v2alpha1; \
+         line 3, storageConfig: remove it: oc-mirror v2 keeps no metadata; \
+         line 8, targetName: write targetCatalog"
     );
 }

@@ -138,7 +138,7 @@ impl Installed {
         let (limits, mut documents) = (FbcLimits::default(), Vec::<Value>::new());
         for chunk in Chunks::new(text.as_bytes(), limits, CHUNK_BYTES) {
             chunk?.metas(&limits, &mut |meta| {
-                documents.extend(serde_json::from_slice(meta.line))
+                documents.extend(serde_json::from_slice(meta.line));
             })?;
         }
         let objects = documents.iter().flat_map(|document| {

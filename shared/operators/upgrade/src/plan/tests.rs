@@ -39,8 +39,9 @@ fn lines(channels: &str) -> String {
                         "-" => skips.push(format!(r#""p.v{word}""#)),
                         "~" => fields += &format!(r#","skipRange":"{}""#, word.replace('_', " ")),
                         _ => {
-                            *bundle =
-                                format!(r#",{{"type":"olm.maxOpenShiftVersion","value":"{word}"}}"#)
+                            *bundle = format!(
+                                r#",{{"type":"olm.maxOpenShiftVersion","value":"{word}"}}"#
+                            );
                         }
                     }
                 }

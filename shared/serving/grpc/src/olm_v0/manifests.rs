@@ -74,7 +74,7 @@ impl CsvPackage {
                 "crdDescriptions" => field.name = "customresourcedefinitions",
                 "apiServiceDefinitions" => field.name = "apiservicedefinitions",
                 "description" if is_empty(field.shape, value) => {
-                    value = self.description.as_deref()
+                    value = self.description.as_deref();
                 }
                 "installModes" if self.icon.is_some() => icon_at = Some(spec.field("icon").len()),
                 _ => {}

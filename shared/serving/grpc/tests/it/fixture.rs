@@ -64,7 +64,7 @@ pub(crate) fn shards(file: &[u8]) -> BTreeMap<String, Vec<u8>> {
             shards
                 .entry(meta.group().to_owned())
                 .or_default()
-                .extend(meta.line)
+                .extend(meta.line);
         };
         chunk
             .unwrap()
