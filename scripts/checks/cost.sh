@@ -1,6 +1,6 @@
 # Cost of what runs at publication and composition, on the worst input of each algorithm, measured from outside: its CPU time
-# grows with the input, its memory stays under the limits, and a pull that takes too long ends. Only an optimised program says
-# something about seconds: scripts/long-checks runs this part.
+# grows with the input, its memory stays under the limits, and a pull that takes too long ends. The same of the commands about
+# upgrades, in instructions. Only an optimised program says something about seconds: scripts/long-checks runs this part.
 # shellcheck shell=bash
 
 # CPU seconds that a process without work takes in five seconds.
@@ -11,7 +11,8 @@ COMPOSE_MORE=32
 LONG_BYTES=600000000
 LARGE_BYTES=256000000
 
-# command, input, and for compositions the packages that are selected. What is required is included.
+# command, input, and for compositions the packages that are selected. What is required is included. For commands about upgrades
+# the version, the format or the operators.
 rows() {
   local input
   for input in graph cycles channels versions alternatives ranges required chained any_of apis images words camel kinds small \
@@ -37,7 +38,23 @@ compose|required|[{name: a}]
 compose|chained|[{name: a}]
 compose|any_of|[{name: a}]
 compose|apis|[{name: a}]
+upgrade|many_channels|1.0.0
+plan|many_channels|p 1.0.0 s0
+plan|gone|p 1.0.1 s
+plan|operators|all
+bundle|rules|
+bundle|urls|
+graph|heads|text
 END
+  for input in heads long_range ranged replaced graph forks cycles; do
+    echo "upgrade|$input|1.0.1"
+  done
+  for input in long_range ranged replaced graph forks cycles; do
+    printf '%s\n' "graph|$input|text" "graph|$input|dot" "graph|$input|mermaid"
+  done
+  for input in long_range ranged replaced graph; do
+    printf '%s\n' "plan|$input|p 1.0.1 s" "plan|$input|all"
+  done
 }
 
 growth() {
@@ -102,6 +119,7 @@ time_limit() {
   ends_in_time pulled "$WORK/pulled.yaml"
 }
 
+need_debian valgrind=valgrind
 growth
 large_package
 time_limit

@@ -3,7 +3,7 @@
     worst_inputs.py NAME FOLDER BYTES       a catalog as a folder of FBC; `changes` has its two states in `old` and `new`
     worst_inputs.py documents FOLDER BYTES  single documents, each as a catalog of its own
 """
-import json, math, os, random, sys
+import base64, json, math, os, random, sys
 
 # Bytes of one bundle of `bundle` with its entry in a channel.
 BUNDLE = 240
@@ -63,6 +63,94 @@ def cycles(size):
     count = size // 330
     entries = [{"name": f"p.v{at}", "replaces": f"p.v{(at + 1) % count}", "skipRange": ">=1.0.0 <2.0.0"} for at in range(count)]
     return catalog("p", count, entries)
+
+
+def heads(size):
+    """A channel of which each entry is a head with a range of its own."""
+    count = size // 320
+    entries = [{"name": f"p.v{at}", "replaces": f"gone{at}", "skipRange": f">=0.0.1 <1.0.{at}"} for at in range(count)]
+    return catalog("p", count, entries)
+
+
+def long_range(size):
+    """A chain whose last entry has a range with an alternative for each version."""
+    count = size // 310
+    entries = chain("p", count)
+    entries[-1]["skipRange"] = " || ".join(f"1.0.{at}" for at in range(count))
+    return catalog("p", count, entries)
+
+
+def ranged(size):
+    """A chain of which each entry has a range of 200 alternatives."""
+    count = size // 3500
+    entries = chain("p", count)
+    for at in range(count):
+        entries[at]["skipRange"] = " || ".join(f"1.0.{at * 7 % count}-{part}" for part in range(200))
+    return catalog("p", count, entries)
+
+
+def replaced(size):
+    """A plain chain."""
+    return catalog("p", size // 290, chain("p", size // 290))
+
+
+def forks(size):
+    """A channel in which two entries replace each."""
+    count = size // 300
+    entries = [{"name": f"p.v{at}", "replaces": f"p.v{(at - 1) // 2}"} for at in range(count)]
+    return catalog("p", count, entries)
+
+
+def many_channels(size):
+    """As many channels as fit, of two entries each."""
+    count = size // 110
+    yield package("p", "s0")
+    for at in range(count):
+        yield channel("p", f"s{at}", chain("p", 2))
+    for at in range(2):
+        yield bundle("p", at)
+
+
+def gone(size):
+    """A chain, and the package after it: as many channels with other names and ranges, to none of whose heads a version leads."""
+    count = size // 2 // 290
+    other = [channel("p", f"t{at}", [{"name": f"q.v{at}", "skipRange": f">=1.0.{count}"}]) for at in range(count)]
+    return {"old": catalog("p", count, chain("p", count)), "new": [package("p", "t0"), *other]}
+
+
+def operators(size):
+    """As many packages as fit, each with an update."""
+    for at in range(size // 600):
+        yield package(f"p{at}")
+        yield channel(f"p{at}", "s", chain(f"p{at}", 2))
+        for version in range(2):
+            yield bundle(f"p{at}", version)
+
+
+def installs(*rules):
+    """A package of two bundles, of which each has its rules for a service account."""
+    entries = chain("p", 2)
+    yield package("p")
+    yield channel("p", "s", entries)
+    for at in range(2):
+        permissions = [{"serviceAccountName": "a", "rules": rules[at]}]
+        spec = {"version": f"1.0.{at}", "install": {"spec": {"clusterPermissions": permissions}}}
+        operator = {"kind": "ClusterServiceVersion", "metadata": {"name": f"p.v{at}"}, "spec": spec}
+        data = base64.b64encode(json.dumps(operator).encode()).decode()
+        yield bundle("p", at, {"type": "olm.bundle.object", "value": {"data": data}})
+
+
+def rules(size):
+    """Two bundles with as many rules, each of which only one of them has. Their number has a limit of its own."""
+    count = min(size // 300, 9500)
+    return installs(*([{"verbs": ["get", f"{version}{at}"], "apiGroups": ["g"], "resources": [f"r{at}"]} for at in range(count)] for version in "ab"))
+
+
+def urls(size):
+    """Two bundles with as many patterns of URLs, of which each begins with another one."""
+    count = math.isqrt(size)
+    paths = ["/" + "a/" * at + "*" for at in range(count, 0, -1)]
+    return installs([{"verbs": ["get"], "nonResourceURLs": paths}], [{"verbs": ["list"], "nonResourceURLs": paths}])
 
 
 def channels(size):

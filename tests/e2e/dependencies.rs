@@ -19,7 +19,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ("olm", "model work"),
     // Ways and bundles, without clocks and without reading catalogs. A bundle is the files of an
     // image, whose sink is of `oci`, or objects in a line of a catalog.
-    ("upgrade", "fbc model oci olm"),
+    ("upgrade", "fbc model oci olm work"),
     ("compose", "fbc model olm work"),
     ("source", "fetch model oci work"),
     ("render", "fbc model oci work"),

@@ -6,7 +6,6 @@ use ::sync::{OriginCatalog, ReadCatalog, StoreOrigin, SyncError};
 use anyhow::Context;
 use model::CatalogName;
 use model::text::{did_you_mean, value_without_secrets};
-use olm::{Package, PackageParser};
 use publish::RenderSink;
 use source::Source;
 
@@ -43,15 +42,13 @@ pub(crate) async fn open(text: &str, access: &CatalogAccess) -> anyhow::Result<R
     Ok(ReadCatalog::Published(Box::new(published)))
 }
 
-/// Reads a package that a catalog must have.
+/// Reads the lines of a package that a catalog must have.
 pub(crate) async fn package(
     catalog: &str,
     access: &CatalogAccess,
     name: &str,
-) -> anyhow::Result<Package> {
-    Ok(PackageParser::parse(
-        &lines(&open(catalog, access).await?, name).await?,
-    ))
+) -> anyhow::Result<Vec<u8>> {
+    lines(&open(catalog, access).await?, name).await
 }
 
 /// Reads the lines of a package that the catalog must have.

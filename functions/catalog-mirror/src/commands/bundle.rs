@@ -1,9 +1,13 @@
-use ::upgrade::bundle::{BundleFiles, CatalogBundle, Contents};
+use std::sync::Arc;
+
+use ::upgrade::Bounds;
+use ::upgrade::bundle::{BundleDifference, BundleFiles, CatalogBundle, CatalogBundles, Contents};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use model::text::value_without_secrets;
 use source::{EmptyLayers, ImageContent, Source, Sources};
 use sync::ReadCatalog;
+use work::Budget;
 
 use crate::args::CatalogAccess;
 use crate::exit::Exit;
@@ -45,26 +49,42 @@ enum BundleAction {
 
 pub(crate) async fn run(args: BundleArgs) -> anyhow::Result<Exit> {
     let texts: Vec<&str> = args.bundles.iter().map(String::as_str).collect();
-    let [old, new] = match (args.action, texts.as_slice()) {
+    let old;
+    let new;
+    match (args.action, texts.as_slice()) {
         (BundleAction::Show, [bundle]) => {
             let contents = args.bundle(bundle).await?;
-            return print_report(&contents, args.json, print_words).map(|()| Exit::Success);
+            print_report(&contents, args.json, print_words)?;
+            return Ok(Exit::Success);
         }
-        (BundleAction::Diff, [old, new]) => [args.bundle(old).await?, args.bundle(new).await?],
+        (BundleAction::Diff, [from, to]) => {
+            old = args.bundle(from).await?;
+            new = args.bundle(to).await?;
+        }
         (BundleAction::Diff, [catalog, package, from, to]) => {
             let catalog = catalog::open(catalog, &args.access).await?;
-            let version = async |version| args.of_catalog(&catalog, &[package], version).await;
-            [version(from).await?, version(to).await?]
+            old = args.of_catalog(&catalog, &[package], from).await?;
+            new = args.of_catalog(&catalog, &[package], to).await?;
         }
         _ => {
             anyhow::bail!("name one bundle for `show`; two for `diff`, or CATALOG PACKAGE FROM TO")
         }
-    };
-    let difference = old.difference(&new);
+    }
+    let difference = difference(Arc::new(old), Arc::new(new)).await?;
     print_report(&difference, args.json, print_words)?;
     Ok(Exit::of_check(
         !args.check || difference.unsafe_changes.is_empty(),
     ))
+}
+
+/// Compares two bundles.
+pub(crate) async fn difference(
+    old: Arc<Contents>,
+    new: Arc<Contents>,
+) -> anyhow::Result<BundleDifference> {
+    let bounds = Bounds::default();
+    let compared = work::run(bounds.budget.clone(), move || old.difference(&new, &bounds));
+    compared.await?.context("cannot compare the bundles")
 }
 
 fn print_words(report: &impl ToString) -> anyhow::Result<()> {
@@ -102,29 +122,42 @@ impl BundleArgs {
     ) -> anyhow::Result<Contents> {
         for package in packages {
             let lines = catalog::lines(catalog, package).await?;
-            if let Some(contents) = of_lines(&|| images(&self.access), &lines, wanted).await? {
-                return Ok(contents);
+            let bundles = named_bundles(lines).await?;
+            if let Some(bundle) = bundles.find(wanted)? {
+                return of_catalog(bundle, || images(&self.access)).await;
             }
         }
         anyhow::bail!("the catalog has no bundle {wanted}")
     }
 }
 
-/// Reads the bundle of a name or a version, if the lines of a package have it. `images` reads what
-/// is not in them.
-pub(crate) async fn of_lines(
-    images: &dyn Fn() -> anyhow::Result<Sources>,
-    lines: &[u8],
-    wanted: &str,
-) -> anyhow::Result<Option<Contents>> {
-    Ok(match CatalogBundle::find(lines, wanted)? {
-        None => None,
-        Some(CatalogBundle::Files(files)) => Some(Contents::read(&files)?),
-        Some(CatalogBundle::Image(image)) => {
+/// Reads the names and versions of the bundles among the lines of a package.
+pub(crate) async fn named_bundles(lines: Vec<u8>) -> anyhow::Result<CatalogBundles> {
+    let budget = Budget::default();
+    budget.charge_bytes(lines.len())?;
+    Ok(work::run(budget, move || CatalogBundles::new(lines)).await?)
+}
+
+/// Reads a bundle of a catalog. `images` reads what is not in its lines.
+pub(crate) async fn of_catalog(
+    bundle: CatalogBundle,
+    images: impl FnOnce() -> anyhow::Result<Sources>,
+) -> anyhow::Result<Contents> {
+    match bundle {
+        CatalogBundle::Files(files) => contents(files).await,
+        CatalogBundle::Image(image) => {
             let read = of_image(&images()?, &image).await;
-            Some(read.with_context(|| format!("cannot read its image {image:?}"))?)
+            read.with_context(|| format!("cannot read its image {image:?}"))
         }
-    })
+    }
+}
+
+async fn contents(files: BundleFiles) -> anyhow::Result<Contents> {
+    let bounds = Bounds::default();
+    let read = work::run(bounds.budget.clone(), move || {
+        Contents::read(&files, &bounds)
+    });
+    Ok(read.await??)
 }
 
 /// Sets up the reader of bundle images.
@@ -140,10 +173,11 @@ async fn of_image(images: &Sources, text: &str) -> anyhow::Result<Contents> {
         is_image,
         "a bundle is an image reference, oci:DIR or dir:DIR"
     );
-    let (digest, none) = (images.resolve(&source).await?, EmptyLayers::default());
+    let digest = images.resolve(&source).await?;
+    let none = EmptyLayers::default();
     let (mut files, pull) = images
         .read(&source, &digest, &none, BundleFiles::default())
         .await?;
     files.folders = pull.folders;
-    Ok(Contents::read(&files)?)
+    contents(files).await
 }

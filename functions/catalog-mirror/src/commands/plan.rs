@@ -1,11 +1,13 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 use std::{fs, io};
 
-use ::upgrade::bundle::Contents;
+use ::upgrade::Bounds;
+use ::upgrade::bundle::{CatalogBundles, Contents};
 use ::upgrade::plan::{
-    BundleStep, Installed, OpenShiftMinor, PackageSet, PlanInput, PlannedOperator, UpgradeOrder,
+    BundleStep, Installed, OpenShiftMinor, PlanCatalog, PlanInput, PlannedOperator, UpgradeOrder,
     UpgradePlan, wrapped,
 };
 use anyhow::Context;
@@ -82,104 +84,273 @@ pub(crate) struct PlanArgs {
 }
 
 pub(crate) async fn run(args: PlanArgs) -> anyhow::Result<Exit> {
-    let place = || args.installed.display().to_string();
-    let text = if args.installed == Path::new("-") {
-        io::read_to_string(io::stdin())
-    } else {
-        fs::read_to_string(&args.installed)
-    };
-    let installed = Installed::parse(&text.with_context(place)?).with_context(place)?;
-    let names: BTreeSet<&str> = installed
-        .operators
-        .iter()
-        .map(|one| one.package.as_str())
-        .collect();
+    let bounds = Arc::new(Bounds::default());
+    let installed = read_installed(&args.installed, &bounds).await?;
     let mut now = catalog::open_all(&args.from, &args.access).await?;
     let then = catalog::open_all(&args.to, &args.access).await?;
-    let (from, to) = (
-        packages(&now, &names).await?,
-        packages(&then, &names).await?,
-    );
-    let mut plan = UpgradePlan::new(PlanInput {
-        installed: &installed.operators,
-        from: &from,
-        to: &to,
+    let from = read_packages(&now, &installed).await?;
+    let to = read_packages(&then, &installed).await?;
+    let notices = installed.notices.clone();
+    let question = PlanQuestion {
+        installed,
+        from,
+        to,
         cluster: args.cluster,
         on: args.on.unwrap_or_else(|| SystemTime::now().into()),
-    });
+    };
+    let own = bounds.clone();
+    let planned = work::run(bounds.budget.clone(), move || question.plan(&own));
+    let mut plan = planned.await??;
     if args.bundles {
         now.extend(then);
-        let images = bundle::images(&args.access)?;
+        let mut comparison = BundleComparison {
+            catalogs: now,
+            images: bundle::images(&args.access)?,
+            packages: HashMap::new(),
+            compared: HashMap::new(),
+            last: None,
+        };
         for row in &mut plan.operators {
-            let compared = compare(row, &now, &images).await;
+            let compared = comparison.compare(row, &bounds).await;
             compared.with_context(|| {
                 format!("cannot compare the bundles of {}", row.installed.package)
             })?;
         }
     }
-    for notice in &installed.notices {
+    for notice in &notices {
         eprintln!("notice: {}", printable(notice));
     }
-    if args.imageset {
-        print_yaml(&[plan.image_set()])?;
-    } else {
-        print_report(&plan, args.json, print_plan)?;
-    }
-    Ok(Exit::of_check(plan.is_possible()))
+    work::run(bounds.budget.clone(), move || {
+        if args.imageset {
+            print_yaml(&[plan.image_set()])?;
+        } else {
+            if args.json {
+                plan.count_steps(&bounds)?;
+            }
+            print_report(&plan, args.json, print_plan)?;
+        }
+        Ok(Exit::of_check(plan.is_possible()))
+    })
+    .await?
 }
 
-/// Reads the named packages of catalogs, and no others.
-async fn packages(catalogs: &[ReadCatalog], names: &BTreeSet<&str>) -> anyhow::Result<PackageSet> {
-    let mut packages = PackageSet::new();
+/// Reads the installed operators from a file or standard input.
+async fn read_installed(path: &Path, bounds: &Arc<Bounds>) -> anyhow::Result<Installed> {
+    let path = path.to_owned();
+    let own = bounds.clone();
+    let read = work::run(bounds.budget.clone(), move || {
+        let text = if path == Path::new("-") {
+            io::read_to_string(io::stdin())
+        } else {
+            fs::read_to_string(&path)
+        };
+        let place = || path.display().to_string();
+        Installed::parse(&text.with_context(place)?, &own.budget).with_context(place)
+    });
+    read.await?
+}
+
+/// Lines of the installed packages of a catalog.
+struct CatalogLines {
+    name: String,
+    /// Lines by package.
+    packages: BTreeMap<String, Vec<u8>>,
+}
+
+/// Reads the installed packages of catalogs, and no others.
+async fn read_packages(
+    catalogs: &[ReadCatalog],
+    installed: &Installed,
+) -> anyhow::Result<Vec<CatalogLines>> {
+    let wanted: HashSet<&str> = installed
+        .operators
+        .iter()
+        .map(|one| one.package.as_str())
+        .collect();
+    let mut read: BTreeMap<&str, CatalogLines> = BTreeMap::new();
     for catalog in catalogs {
-        for name in names {
+        let mut packages = BTreeMap::new();
+        for name in catalog.packages().filter(|name| wanted.contains(name)) {
             if let Some(lines) = catalog.lines(name).await? {
-                let found = packages.entry((*name).to_owned()).or_default();
-                found.insert(catalog.source().to_owned(), PackageParser::parse(&lines));
+                packages.insert(name.to_owned(), lines);
             }
         }
+        let name = catalog.source().to_owned();
+        // A catalog that is named twice counts once.
+        read.insert(catalog.source(), CatalogLines { name, packages });
     }
-    Ok(packages)
+    Ok(read.into_values().collect())
 }
 
-/// Adds the changes by each bundle on the way of an operator that a catalog has.
-async fn compare(
-    row: &mut PlannedOperator,
-    catalogs: &[ReadCatalog],
-    images: &Sources,
-) -> anyhow::Result<()> {
-    let mut lines = Vec::new();
-    for catalog in catalogs {
-        lines.extend(
-            catalog
-                .lines(&row.installed.package)
-                .await?
-                .unwrap_or_default(),
-        );
+/// State of a cluster and its catalogs, before they are parsed.
+struct PlanQuestion {
+    installed: Installed,
+    from: Vec<CatalogLines>,
+    to: Vec<CatalogLines>,
+    cluster: Option<OpenShiftMinor>,
+    on: Day,
+}
+
+impl PlanQuestion {
+    fn plan(self, bounds: &Bounds) -> anyhow::Result<UpgradePlan> {
+        let from = parse(self.from, bounds)?;
+        let to = parse(self.to, bounds)?;
+        let input = PlanInput {
+            installed: &self.installed.operators,
+            from: &from,
+            to: &to,
+            cluster: self.cluster,
+            on: self.on,
+        };
+        Ok(UpgradePlan::new(input, bounds)?)
     }
-    let mut last: Option<(String, Contents)> = None;
-    for step in row.way() {
-        let to = step.label().to_owned();
-        let wanted = if step.bundle.is_empty() {
-            &to
-        } else {
-            &step.bundle
+}
+
+fn parse(catalogs: Vec<CatalogLines>, bounds: &Bounds) -> anyhow::Result<Vec<PlanCatalog>> {
+    let mut parsed = Vec::new();
+    for CatalogLines { name, packages } in catalogs {
+        let mut catalog = PlanCatalog {
+            name,
+            packages: BTreeMap::new(),
         };
-        let Some(new) = bundle::of_lines(&|| Ok(images.clone()), &lines, wanted).await? else {
-            continue;
-        };
-        if let Some((from, old)) = last {
-            let difference = old.difference(&new);
-            row.bundles.push(BundleStep {
-                from,
-                to: to.clone(),
-                unsafe_changes: difference.unsafe_changes.len(),
-                gained_permissions: difference.gained_permissions(),
-            });
+        for (package, lines) in packages {
+            bounds.budget.charge_bytes(lines.len())?;
+            let content = PackageParser::parse(&lines);
+            catalog.packages.insert(package, content);
         }
-        last = Some((to, new));
+        parsed.push(catalog);
     }
-    Ok(())
+    Ok(parsed)
+}
+
+/// Comparison of the bundles of steps, each pair of them once.
+struct BundleComparison {
+    catalogs: Vec<ReadCatalog>,
+    images: Sources,
+    /// Bundles of all catalogs by package.
+    packages: HashMap<String, Arc<CatalogBundles>>,
+    compared: HashMap<BundlePair, BundleCounts>,
+    /// Bundle that was read last, from which most steps go on.
+    last: Option<ReadBundle>,
+}
+
+/// Two bundles of a package, by their names or versions.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct BundlePair {
+    package: String,
+    old: String,
+    new: String,
+}
+
+/// Numbers of changes from one bundle to another.
+#[derive(Clone, Copy)]
+struct BundleCounts {
+    unsafe_changes: usize,
+    gained_permissions: usize,
+}
+
+struct ReadBundle {
+    package: String,
+    /// Name or version.
+    wanted: String,
+    contents: Arc<Contents>,
+}
+
+impl BundleComparison {
+    /// Adds the changes by each bundle on the way of an operator that a catalog has.
+    async fn compare(&mut self, row: &mut PlannedOperator, bounds: &Bounds) -> anyhow::Result<()> {
+        let package = row.installed.package.clone();
+        let known = self.bundles(&package).await?;
+        let mut steps: Vec<UpgradeStep> = row.way().collect();
+        steps.retain(|step| known.has(wanted(step)));
+        for pair in steps.windows(2) {
+            let [old, new] = pair else { continue };
+            let pair = BundlePair {
+                package: package.clone(),
+                old: wanted(old).to_owned(),
+                new: wanted(new).to_owned(),
+            };
+            let counts = match self.compared.get(&pair) {
+                Some(counts) => *counts,
+                None => self.count(pair, &known).await?,
+            };
+            let step = BundleStep {
+                from: old.label().to_owned(),
+                to: new.label().to_owned(),
+                unsafe_changes: counts.unsafe_changes,
+                gained_permissions: counts.gained_permissions,
+            };
+            bounds.answer(size_of::<BundleStep>() + step.from.len() + step.to.len())?;
+            row.bundles.push(step);
+        }
+        Ok(())
+    }
+
+    /// Returns the bundles of a package in all catalogs.
+    async fn bundles(&mut self, package: &str) -> anyhow::Result<Arc<CatalogBundles>> {
+        if let Some(known) = self.packages.get(package) {
+            return Ok(known.clone());
+        }
+        let mut lines = Vec::new();
+        for catalog in &self.catalogs {
+            lines.extend(catalog.lines(package).await?.unwrap_or_default());
+        }
+        let bundles = Arc::new(bundle::named_bundles(lines).await?);
+        self.packages.insert(package.to_owned(), bundles.clone());
+        Ok(bundles)
+    }
+
+    /// Compares two bundles.
+    async fn count(
+        &mut self,
+        pair: BundlePair,
+        known: &CatalogBundles,
+    ) -> anyhow::Result<BundleCounts> {
+        let old = self.read(&pair.package, &pair.old, known).await?;
+        let new = self.read(&pair.package, &pair.new, known).await?;
+        let difference = bundle::difference(old, new).await?;
+        let counts = BundleCounts {
+            unsafe_changes: difference.unsafe_changes.len(),
+            gained_permissions: difference.gained_permissions(),
+        };
+        self.compared.insert(pair, counts);
+        Ok(counts)
+    }
+
+    /// Reads a bundle of a package.
+    async fn read(
+        &mut self,
+        package: &str,
+        wanted: &str,
+        known: &CatalogBundles,
+    ) -> anyhow::Result<Arc<Contents>> {
+        if let Some(last) = &self.last
+            && last.package == package
+            && last.wanted == wanted
+        {
+            return Ok(last.contents.clone());
+        }
+        let found = known
+            .find(wanted)?
+            .context("the catalogs have the bundle")?;
+        let images = self.images.clone();
+        let contents = Arc::new(bundle::of_catalog(found, || Ok(images)).await?);
+        self.last = Some(ReadBundle {
+            package: package.to_owned(),
+            wanted: wanted.to_owned(),
+            contents: contents.clone(),
+        });
+        Ok(contents)
+    }
+}
+
+/// Returns the name of the bundle of a step, or its version if only that is known.
+fn wanted(step: &UpgradeStep) -> &str {
+    if step.bundle.is_empty() {
+        step.label()
+    } else {
+        &step.bundle
+    }
 }
 
 /// Prints a row for each operator, then the remarks, then the numbers of verdicts.
@@ -205,8 +376,10 @@ impl Table for PlannedOperator {
         ("VERDICT", |row| row.verdict.as_str().to_owned()),
         ("FIRST TO", |row| cut(&cell(row.at_least.as_ref()), 12)),
         ("THEN TO", |row| {
-            let last = (row.verdict != UpgradeOrder::NoWay).then(|| row.last());
-            cut(last.as_ref().map_or("", UpgradeStep::label), 12)
+            if row.verdict == UpgradeOrder::NoWay {
+                return String::new();
+            }
+            cut(row.last.label(), 12)
         }),
         ("SUPPORT", |row| row.target_support.to_string()),
     ];

@@ -1,12 +1,13 @@
-use ::upgrade::plan::{ChannelWay, GraphFormat, Ways};
+use ::upgrade::Bounds;
+use ::upgrade::plan::{ChannelWay, GraphFormat, PlanError, Ways, draw};
 use clap::Args;
 use model::text::did_you_mean;
-use olm::UpgradeStep;
+use olm::{Package, PackageParser, UpgradeStep};
 
 use crate::args::CatalogAccess;
 use crate::catalog::{self, CATALOG_HELP};
 use crate::exit::Exit;
-use crate::output::{Column, Table, cell, print_report, print_table, print_text};
+use crate::output::{Column, Table, cell, print_report, print_table, print_text, printable};
 
 #[derive(Debug, Args)]
 #[command(after_help = format!("\
@@ -42,10 +43,33 @@ pub(crate) struct UpgradeArgs {
 }
 
 pub(crate) async fn run(args: UpgradeArgs) -> anyhow::Result<Exit> {
-    let package = catalog::package(&args.catalog, &args.access, &args.package).await?;
-    let ways = Ways::new(&args.package, &package, &args.from, args.to.as_deref())?;
-    print_report(&ways, args.json, |ways| print_table(&ways.channels))?;
-    Ok(Exit::of_check(ways.is_possible()))
+    let lines = catalog::package(&args.catalog, &args.access, &args.package).await?;
+    let bounds = Bounds::default();
+    work::run(bounds.budget.clone(), move || {
+        let package = parse(&lines, &bounds)?;
+        let to = args.to.as_deref();
+        let ways = Ways::new(&args.package, &package, &args.from, to, &bounds);
+        let ways = ways.map_err(|error| in_catalog(error, &args.catalog))?;
+        print_report(&ways, args.json, |ways| print_table(&ways.channels))?;
+        Ok(Exit::of_check(ways.is_possible()))
+    })
+    .await?
+}
+
+/// Parses the lines of a package.
+fn parse(lines: &[u8], bounds: &Bounds) -> anyhow::Result<Package> {
+    bounds.budget.charge_bytes(lines.len())?;
+    Ok(PackageParser::parse(lines))
+}
+
+/// Names the catalog in the error of an answer that takes too much work.
+fn in_catalog(error: PlanError, catalog: &str) -> anyhow::Error {
+    let is_exceeded = matches!(error, PlanError::Exceeded { .. });
+    let error = anyhow::Error::new(error);
+    if is_exceeded {
+        return error.context(format!("catalog {}", printable(catalog)));
+    }
+    error
 }
 
 impl Table for ChannelWay {
@@ -92,16 +116,22 @@ pub(crate) struct GraphArgs {
 }
 
 pub(crate) async fn run_graph(args: GraphArgs) -> anyhow::Result<()> {
-    let mut package = catalog::package(&args.catalog, &args.access, &args.package).await?;
-    if let Some(wanted) = &args.channel {
-        let similar = did_you_mean(wanted, package.channels.keys().map(String::as_str));
-        package.channels.retain(|name, _| name == wanted);
-        let is_there = !package.channels.is_empty();
-        anyhow::ensure!(
-            is_there,
-            "package {} has no channel {wanted:?}{similar}",
-            args.package
-        );
-    }
-    print_text(&::upgrade::plan::draw(args.format, &args.package, &package))
+    let lines = catalog::package(&args.catalog, &args.access, &args.package).await?;
+    let bounds = Bounds::default();
+    work::run(bounds.budget.clone(), move || {
+        let mut package = parse(&lines, &bounds)?;
+        if let Some(wanted) = &args.channel {
+            let similar = did_you_mean(wanted, package.channels.keys().map(String::as_str));
+            package.channels.retain(|name, _| name == wanted);
+            let is_there = !package.channels.is_empty();
+            anyhow::ensure!(
+                is_there,
+                "package {} has no channel {wanted:?}{similar}",
+                args.package
+            );
+        }
+        let drawn = draw(args.format, &args.package, &package, &bounds);
+        print_text(&drawn.map_err(|error| in_catalog(error, &args.catalog))?)
+    })
+    .await?
 }

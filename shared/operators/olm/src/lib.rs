@@ -26,7 +26,8 @@ pub use lifecycle::{
     Day, DayError, LIFECYCLES, Lifecycle, LifecyclePhase, LifecyclePlatform, LifecycleVersion,
 };
 pub use package::{
-    Bundle, Channel, ChannelEntry, DeprecationTarget, Package, RelatedImage, UnreadableMeta,
+    Bundle, BundleVersions, Channel, ChannelEntry, DeprecationTarget, Package, RelatedImage,
+    UnreadableMeta,
 };
 pub use parser::PackageParser;
 pub use required_images::{BundleSelection, ImageUse, RequiredImages, SelectionError};
@@ -37,7 +38,10 @@ pub use search::{
     FacetCount, FacetCounts, SEARCH, SEARCH_LIMIT_MAX, SearchFacet, SearchField, SearchFilter,
     SearchHit, SearchIndex, SearchQuery, SearchResults, TooManyTerms,
 };
-pub use upgrade::{UpgradeEntry, UpgradeGraph, UpgradeRule, UpgradeStep, comparable_version};
+pub use upgrade::{
+    EntryHits, FewestSteps, FirstSteps, UpgradeEntry, UpgradeGraph, UpgradeRule, UpgradeStarts,
+    UpgradeStep, UpgradeWay, WayHit, comparable_version,
+};
 pub use validate::{
     CSV_METADATA, FINDINGS, FINDINGS_MAX, ICON, RELATED_IMAGES, Rule, RuleViolation, SchemaCounts,
     Severity, Shape, ShapeField, ShardValidator, ValidationSummary, decode_base64, field_position,

@@ -1,9 +1,11 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use model::Sha256;
+use semver::Version;
 use serde::{Deserialize, Serialize};
 
-use crate::graph::{GraphEntry, heads};
+use crate::graph::{GraphEntry, GraphFault, chain, heads};
+use crate::upgrade::comparable_version;
 
 /// Content of one Package. Several Metas with one schema and name, which OLM refuses, are merged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,9 +34,53 @@ pub struct Package {
 impl Package {
     /// Returns the message of a deprecation. The name is empty for the package.
     pub fn deprecation(&self, schema: &str, name: &str) -> Option<&str> {
-        let (schema, name) = (schema.to_owned(), name.to_owned());
-        let message = self.deprecations.get(&DeprecationTarget { schema, name });
-        message.map(String::as_str)
+        let target = DeprecationTarget {
+            schema: schema.to_owned(),
+            name: name.to_owned(),
+        };
+        self.deprecations.get(&target).map(String::as_str)
+    }
+
+    /// Returns the version of a bundle, as the catalog writes it.
+    pub fn version_of(&self, bundle: &str) -> Option<&str> {
+        self.bundles.get(bundle)?.version.as_deref()
+    }
+}
+
+/// Names of the bundles of a package by their version.
+#[derive(Debug)]
+pub struct BundleVersions<'a> {
+    /// By the version as the catalog writes it.
+    written: HashMap<&'a str, &'a str>,
+    /// By the version without build metadata.
+    comparable: HashMap<Version, &'a str>,
+}
+
+impl<'a> BundleVersions<'a> {
+    /// Reads the versions of a package. Of several bundles with one version the first name counts.
+    pub fn new(package: &'a Package) -> Self {
+        let mut versions = Self {
+            written: HashMap::new(),
+            comparable: HashMap::new(),
+        };
+        for (name, bundle) in &package.bundles {
+            if let Some(version) = &bundle.version {
+                versions.written.entry(version).or_insert(name);
+                if let Some(version) = comparable_version(version) {
+                    versions.comparable.entry(version).or_insert(name);
+                }
+            }
+        }
+        versions
+    }
+
+    /// Returns the name of the bundle with a version.
+    // As it is written first: two versions may differ in build metadata alone.
+    pub fn bundle_of(&self, version: &str) -> Option<&'a str> {
+        if let Some(name) = self.written.get(version) {
+            return Some(name);
+        }
+        self.comparable.get(&comparable_version(version)?).copied()
     }
 }
 
@@ -121,6 +167,24 @@ impl Channel {
     // one is an error.
     pub fn heads(&self) -> Vec<&str> {
         heads(&self.graph_entries().collect::<Vec<_>>())
+    }
+
+    /// Returns the entries to which OLM v0 updates, in its order: from the head along `replaces`,
+    /// without those that are skipped.
+    ///
+    /// # Errors
+    /// A channel that OLM v0 refuses.
+    // By `sortChannel` of operator-lifecycle-manager v0.38.0 (`pkg/controller/registry/resolver`).
+    pub fn olm_v0_order(&self) -> Result<Vec<&str>, GraphFault<'_>> {
+        let entries: Vec<GraphEntry<'_>> = self.graph_entries().collect();
+        let skipped: HashSet<&str> = entries
+            .iter()
+            .flat_map(|entry| &entry.skips)
+            .copied()
+            .collect();
+        let mut order = chain(&entries, |_| false)?;
+        order.retain(|name| !skipped.contains(name));
+        Ok(order)
     }
 
     /// Returns the entries as nodes of the upgrade graph, in byte order.

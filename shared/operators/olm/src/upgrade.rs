@@ -1,38 +1,51 @@
 //! Upgrades that a channel offers: by `replaces`, `skips` and `skipRange`, as OLM reads them.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
-use std::iter;
+mod fewest;
+mod first;
+mod ranges;
+mod starts;
+mod way;
+
+use std::collections::HashMap;
 
 use semver::Version;
 use serde::Serialize;
+use work::{Budget, OverBudget};
 
-use crate::{
-    Channel, ChannelEntry, GraphEntry, GraphFault, Package, VersionRange, graph::chain,
-    version::parse_version,
-};
+pub use self::fewest::FewestSteps;
+pub use self::first::{EntryHits, FirstSteps, WayHit};
+use self::ranges::RangeIndex;
+pub use self::starts::UpgradeStarts;
+pub use self::way::UpgradeWay;
+use crate::version::{VersionSpan, parse_version};
+use crate::{Channel, ChannelEntry, Package, VersionRange};
 
 /// Upgrade graph of a channel that may be broken: every upgrade between two of its entries, and
 /// from bundles that it only names.
 ///
 /// ```
 /// use olm::{PackageParser, UpgradeGraph, UpgradeStep};
+/// use work::Budget;
 ///
 /// let package = PackageParser::parse(
 ///     br#"{"entries":[{"name":"db.v1"},{"name":"db.v2","replaces":"db.v1"}],"name":"stable","schema":"olm.channel"}"#,
 /// );
-/// let graph = UpgradeGraph::new(&package, &package.channels["stable"]);
-/// let way = graph.fewest_steps(&UpgradeStep::start("db.v1", None), "db.v2").unwrap();
+/// let budget = Budget::default();
+/// let graph = UpgradeGraph::new(&package, &package.channels["stable"], &budget).unwrap();
+/// let start = UpgradeStep::start("db.v1", None);
+/// let way = graph.fewest_steps(&start, &budget).unwrap().to("db.v2").unwrap();
 /// assert_eq!(way[0].bundle, "db.v2");
 /// ```
 #[derive(Debug)]
 pub struct UpgradeGraph<'a> {
     /// Entries in the order of preference.
     pub entries: Vec<UpgradeEntry<'a>>,
-    /// Numbers of entries by the bundle that they replace or skip.
+    /// Numbers of entries by their bundle.
+    numbers: HashMap<&'a str, usize>,
+    /// Numbers of entries, in ascending order, by the bundle that they replace or skip.
     updating: HashMap<&'a str, Vec<usize>>,
-    /// Numbers of entries with a `skipRange`.
-    ranged: Vec<usize>,
+    /// Ranges of all entries.
+    ranges: RangeIndex,
 }
 
 /// Entry of a channel with its version.
@@ -44,8 +57,18 @@ pub struct UpgradeEntry<'a> {
     pub version: Option<&'a str>,
     /// Entry of the catalog.
     pub entry: &'a ChannelEntry,
+    /// Bundle of the entry as the start of a step.
+    stop: WayStop<'a>,
     /// Versions that it skips. A range that OLM cannot read has none.
     range: Option<VersionRange>,
+}
+
+/// Bundle from which a step starts.
+#[derive(Debug)]
+struct WayStop<'a> {
+    bundle: &'a str,
+    /// Version without build metadata.
+    version: Option<Version>,
 }
 
 /// Bundle that is installed on a way.
@@ -83,27 +106,6 @@ pub fn comparable_version(text: &str) -> Option<Version> {
     parse_version(text.strip_prefix('v').unwrap_or(text))
 }
 
-impl Package {
-    /// Returns the version of a bundle, as the catalog writes it.
-    pub fn version_of(&self, bundle: &str) -> Option<&str> {
-        self.bundles.get(bundle)?.version.as_deref()
-    }
-
-    /// Returns the name of the bundle with a version.
-    pub fn bundle_of(&self, version: &str) -> Option<&str> {
-        let find = |fits: &dyn Fn(&str) -> bool| {
-            let mut names = self.bundles.keys();
-            names.find(|name| self.version_of(name).is_some_and(fits))
-        };
-        let comparable = comparable_version(version);
-        let is_equal =
-            |other: &str| comparable.is_some() && comparable_version(other) == comparable;
-        // As it is written first: two versions may differ in build metadata alone.
-        let found = find(&|other| other == version).or_else(|| find(&is_equal));
-        found.map(String::as_str)
-    }
-}
-
 impl UpgradeStep {
     /// Returns the start of a way.
     pub fn start(bundle: &str, version: Option<&str>) -> Self {
@@ -120,141 +122,171 @@ impl UpgradeStep {
     }
 
     /// Returns the labels of steps in their order, for people.
-    pub fn labels(steps: &[Self]) -> String {
-        steps
-            .iter()
-            .map(Self::label)
-            .collect::<Vec<_>>()
-            .join(" -> ")
+    pub fn labels<'s>(steps: impl IntoIterator<Item = &'s Self>) -> String {
+        let labels: Vec<&str> = steps.into_iter().map(Self::label).collect();
+        labels.join(" -> ")
+    }
+}
+
+impl<'a> WayStop<'a> {
+    fn new(bundle: &'a str, version: Option<&str>) -> Self {
+        Self {
+            bundle,
+            version: version.and_then(comparable_version),
+        }
+    }
+
+    fn of_step(step: &'a UpgradeStep) -> Self {
+        Self::new(&step.bundle, step.version.as_deref())
     }
 }
 
 impl<'a> UpgradeEntry<'a> {
-    fn new(package: &'a Package, name: &'a str, entry: &'a ChannelEntry) -> Self {
-        Self {
+    fn new(
+        package: &'a Package,
+        name: &'a str,
+        entry: &'a ChannelEntry,
+        budget: &Budget,
+    ) -> Result<Self, OverBudget> {
+        let range = entry.skip_range.as_deref();
+        budget.charge_bytes(name.len() + range.map_or(0, str::len))?;
+        let version = package.version_of(name);
+        Ok(Self {
             name,
-            version: package.version_of(name),
+            version,
             entry,
-            range: entry.skip_range.as_deref().and_then(VersionRange::parse),
-        }
+            stop: WayStop::new(name, version),
+            range: range.and_then(VersionRange::parse),
+        })
     }
 
-    /// Returns the step from a bundle to this entry; `None` if the entry does not update it.
-    fn step(&self, bundle: &str, version: Option<&Version>) -> Option<UpgradeStep> {
-        let range = self.range.as_ref().zip(version);
-        let is_in_range = range.is_some_and(|(range, version)| range.contains(version));
-        let rules = [
-            (UpgradeRule::Skips, self.entry.skips.contains(bundle)),
-            (UpgradeRule::SkipRange, is_in_range),
-            (
-                UpgradeRule::Replaces,
-                self.entry.replaces.as_deref() == Some(bundle),
-            ),
-        ];
-        let rules = rules.into_iter().filter(|(_, holds)| *holds);
-        let by: Vec<UpgradeRule> = rules.map(|(rule, _)| rule).collect();
-        let (bundle, version) = (self.name.to_owned(), self.version.map(str::to_owned));
-        (!by.is_empty()).then_some(UpgradeStep {
-            bundle,
-            version,
-            by,
-        })
+    /// Returns the intervals of its range, in ascending order.
+    fn intervals(&self) -> &[VersionSpan] {
+        self.range.as_ref().map_or(&[], VersionRange::intervals)
     }
 }
 
 impl<'a> UpgradeGraph<'a> {
-    /// Reads a channel with all its entries, the newest first.
-    pub fn new(package: &'a Package, channel: &'a Channel) -> Self {
-        let entries = channel.entries.iter();
-        let entries = entries.map(|(name, entry)| UpgradeEntry::new(package, name, entry));
-        let mut entries: Vec<UpgradeEntry<'a>> = entries.collect();
-        // Stable: by name where versions are equal.
-        entries.sort_by_cached_key(|entry| Reverse(entry.version.and_then(comparable_version)));
-        Self::of(entries)
-    }
-
-    fn of(entries: Vec<UpgradeEntry<'a>>) -> Self {
-        let (mut updating, mut ranged) = (HashMap::<_, Vec<usize>>::new(), Vec::new());
-        for (at, UpgradeEntry { entry, range, .. }) in entries.iter().enumerate() {
-            for bundle in entry.updated() {
-                updating.entry(bundle).or_default().push(at);
-            }
-            ranged.extend(range.as_ref().map(|_| at));
-        }
-        Self {
-            entries,
-            updating,
-            ranged,
-        }
-    }
-
-    /// Reads a channel with the entries to which OLM v0 updates, in its order: from the head along
-    /// `replaces`, without those that are skipped.
+    /// Reads a channel with all its entries, the newest first. Takes n log n steps for n bytes.
     ///
     /// # Errors
-    /// A channel that OLM v0 refuses.
-    // By `sortChannel` of operator-lifecycle-manager v0.38.0 (`pkg/controller/registry/resolver`).
-    pub fn of_olm_v0(package: &'a Package, channel: &'a Channel) -> Result<Self, GraphFault<'a>> {
-        let entries: Vec<GraphEntry<'_>> = channel.graph_entries().collect();
-        let skipped: HashSet<&str> = entries
-            .iter()
-            .flat_map(|entry| &entry.skips)
-            .copied()
-            .collect();
-        let chain = chain(&entries, |_| false)?.into_iter();
-        let entries = chain.filter(|name| !skipped.contains(name));
-        let entries = entries.filter_map(|name| channel.entries.get_key_value(name));
-        let entries = entries.map(|(name, entry)| UpgradeEntry::new(package, name, entry));
-        Ok(Self::of(entries.collect()))
+    /// A budget that is used up.
+    pub fn new(
+        package: &'a Package,
+        channel: &'a Channel,
+        budget: &Budget,
+    ) -> Result<Self, OverBudget> {
+        let mut entries = Vec::with_capacity(channel.entries.len());
+        for (name, entry) in &channel.entries {
+            entries.push(UpgradeEntry::new(package, name, entry, budget)?);
+        }
+        // Stable: by name where versions are equal.
+        entries.sort_by(|one, other| other.stop.version.cmp(&one.stop.version));
+        Self::of(entries, budget)
     }
 
-    /// Returns the steps from a bundle to each entry that updates it. A range may hold the version
-    /// of its own entry.
-    pub fn updates(&self, from: &UpgradeStep) -> impl Iterator<Item = UpgradeStep> {
-        let version = from.version.as_deref().and_then(comparable_version);
-        let named = self.updating.get(&*from.bundle).into_iter().flatten();
-        let candidates: BTreeSet<usize> = named.chain(&self.ranged).copied().collect();
-        let steps = move |at: usize| self.entries[at].step(&from.bundle, version.as_ref());
-        candidates.into_iter().filter_map(steps)
-    }
-
-    /// Returns the fewest steps from a bundle to an entry, without the start. Of several ways it is
-    /// the one whose first steps lead to the newest versions. `None` if no way leads there.
-    pub fn fewest_steps(&self, from: &UpgradeStep, to: &str) -> Option<Vec<UpgradeStep>> {
-        // The start of the first step to each bundle.
-        let mut before: HashMap<String, UpgradeStep> = HashMap::new();
-        let mut open = VecDeque::from([from.clone()]);
-        while let Some(at) = open.pop_front() {
-            if at.bundle == to {
-                let way = iter::successors(Some(at), |step| before.remove(&step.bundle));
-                let mut way: Vec<UpgradeStep> = way.collect();
-                way.reverse();
-                return Some(way.split_off(1));
-            }
-            for step in self.updates(&at) {
-                if step.bundle != from.bundle && !before.contains_key(&step.bundle) {
-                    before.insert(step.bundle.clone(), at.clone());
-                    open.push_back(step);
-                }
+    /// Reads a channel with these entries only, in this order. Names that are no entries are left
+    /// out.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn in_order(
+        package: &'a Package,
+        channel: &'a Channel,
+        order: &[&str],
+        budget: &Budget,
+    ) -> Result<Self, OverBudget> {
+        let mut entries = Vec::with_capacity(order.len());
+        for name in order {
+            if let Some((name, entry)) = channel.entries.get_key_value(*name) {
+                entries.push(UpgradeEntry::new(package, name, entry, budget)?);
             }
         }
-        None
+        Self::of(entries, budget)
     }
 
-    /// Returns the steps that follow if each leads to the first entry that updates the one before,
-    /// without the start.
-    pub fn first_steps(&self, from: &UpgradeStep) -> Vec<UpgradeStep> {
-        let mut way = vec![from.clone()];
-        let mut passed = HashSet::from([from.bundle.clone()]);
-        while let Some(step) = way.last().and_then(|last| self.updates(last).next()) {
-            // A range may hold the version of its own entry, and entries that update each other
-            // would be installed in turn.
-            if !passed.insert(step.bundle.clone()) {
-                break;
+    fn of(entries: Vec<UpgradeEntry<'a>>, budget: &Budget) -> Result<Self, OverBudget> {
+        let mut numbers = HashMap::with_capacity(entries.len());
+        let mut updating: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (number, entry) in entries.iter().enumerate() {
+            numbers.insert(entry.name, number);
+            for bundle in entry.entry.updated() {
+                budget.charge_bytes(bundle.len())?;
+                updating.entry(bundle).or_default().push(number);
             }
-            way.push(step);
         }
-        way.split_off(1)
+        Ok(Self {
+            numbers,
+            updating,
+            ranges: RangeIndex::new(&entries, budget)?,
+            entries,
+        })
+    }
+
+    /// Returns the steps from a bundle to each entry that updates it, in the order of entries. A
+    /// range may hold the version of its own entry.
+    pub fn updates(&self, from: &UpgradeStep) -> Vec<UpgradeStep> {
+        let stop = WayStop::of_step(from);
+        let mut numbers = self.updating.get(stop.bundle).cloned().unwrap_or_default();
+        if let Some(version) = &stop.version {
+            for node in self.ranges.path(version) {
+                numbers.extend_from_slice(&self.ranges.nodes()[node]);
+            }
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+            .into_iter()
+            .map(|number| self.step(&stop, number))
+            .collect()
+    }
+
+    /// Returns true for a bundle that is an entry, or that an entry replaces or skips.
+    fn names(&self, bundle: &str) -> bool {
+        self.numbers.contains_key(bundle) || self.updating.contains_key(bundle)
+    }
+
+    /// Returns the first entry that updates a bundle.
+    fn first_update(&self, stop: &WayStop<'_>) -> Option<usize> {
+        let named = self.updating.get(stop.bundle).and_then(|all| all.first());
+        let version = stop.version.as_ref();
+        let ranged = version.and_then(|version| self.ranges.first(version));
+        named.copied().into_iter().chain(ranged).min()
+    }
+
+    /// Returns the step from a bundle to an entry that updates it.
+    fn step(&self, stop: &WayStop<'_>, number: usize) -> UpgradeStep {
+        let entry = &self.entries[number];
+        let mut by = Vec::new();
+        if entry.entry.skips.contains(stop.bundle) {
+            by.push(UpgradeRule::Skips);
+        }
+        if let Some(range) = &entry.range
+            && let Some(version) = &stop.version
+            && range.contains(version)
+        {
+            by.push(UpgradeRule::SkipRange);
+        }
+        if entry.entry.replaces.as_deref() == Some(stop.bundle) {
+            by.push(UpgradeRule::Replaces);
+        }
+        UpgradeStep {
+            bundle: entry.name.to_owned(),
+            version: entry.version.map(str::to_owned),
+            by,
+        }
+    }
+
+    /// Finds the fewest steps from a bundle to all entries.
+    ///
+    /// # Errors
+    /// A budget that is used up.
+    pub fn fewest_steps<'g>(
+        &'g self,
+        from: &'g UpgradeStep,
+        budget: &Budget,
+    ) -> Result<FewestSteps<'g, 'a>, OverBudget> {
+        FewestSteps::new(self, from, budget)
     }
 }
 

@@ -82,15 +82,19 @@ impl VersionRange {
 
     /// Returns true if a version without build metadata is in the range.
     pub fn contains(&self, version: &Version) -> bool {
-        self.intervals
-            .iter()
-            .any(|interval| interval.contains(version))
+        let at = self.intervals.partition_point(|(_, end)| match end {
+            Bound::Included(end) => end < version,
+            Bound::Excluded(end) => end <= version,
+            Bound::Unbounded => false,
+        });
+        let interval = self.intervals.get(at);
+        interval.is_some_and(|interval| interval.contains(version))
     }
 }
 
 /// Place between two versions. Places have the order of versions.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum VersionPlace {
+pub(crate) enum VersionPlace {
     Lowest,
     /// Before the version, or behind it if the second field is true.
     At(Version, bool),
@@ -101,6 +105,34 @@ enum VersionPlace {
 type VersionInterval = (VersionPlace, VersionPlace);
 
 impl VersionPlace {
+    /// Returns the place at which an interval with this bound starts.
+    pub(crate) fn of_start(start: &Bound<Version>) -> Self {
+        match start {
+            Bound::Included(version) => Self::At(version.clone(), false),
+            Bound::Excluded(version) => Self::At(version.clone(), true),
+            Bound::Unbounded => Self::Lowest,
+        }
+    }
+
+    /// Returns the place at which an interval with this bound ends.
+    pub(crate) fn of_end(end: &Bound<Version>) -> Self {
+        match end {
+            Bound::Included(version) => Self::At(version.clone(), true),
+            Bound::Excluded(version) => Self::At(version.clone(), false),
+            Bound::Unbounded => Self::Highest,
+        }
+    }
+
+    /// Returns true if a version lies behind the place.
+    pub(crate) fn is_before(&self, version: &Version) -> bool {
+        match self {
+            Self::Lowest => true,
+            Self::At(place, false) => place <= version,
+            Self::At(place, true) => place < version,
+            Self::Highest => false,
+        }
+    }
+
     /// Returns the bound of an interval that starts or ends here.
     fn bound(self, is_end: bool) -> Bound<Version> {
         match self {

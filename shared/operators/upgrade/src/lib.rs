@@ -1,4 +1,7 @@
 #![doc = include_str!("../README.md")]
 
+mod bounds;
 pub mod bundle;
 pub mod plan;
+
+pub use bounds::{Bounds, Exceeded};

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use crate::Bounds;
 use crate::bundle::BundleError;
 use crate::bundle::crd::Crd;
-use crate::bundle::documents::{BundleDocument, BundleFiles, DocumentField};
+use crate::bundle::documents::{BundleFiles, DocumentField};
 use crate::bundle::permissions::{self, Permissions};
 
 /// Largest object that etcd takes, in bytes (`--max-request-bytes`, "1.5 MiB").
@@ -62,102 +63,140 @@ impl Contents {
     ///
     /// # Errors
     /// Files that Kubernetes or OLM would refuse, and more than the limits.
-    pub fn read(files: &BundleFiles) -> Result<Self, BundleError> {
-        let [objects, metadata] = [0, 1].map(|folder| files.documents(folder));
+    pub fn read(files: &BundleFiles, bounds: &Bounds) -> Result<Self, BundleError> {
+        bounds.budget.charge_bytes(files.bytes)?;
+        let objects = files.documents(0);
+        let metadata = files.documents(1);
         let mut definitions: BTreeMap<(&str, &str), &DocumentField<'_>> = BTreeMap::new();
         for object in &objects {
-            let (kind, name) = (object.text("kind")?, object.text("metadata.name")?);
-            // One for all names.
-            let name = if kind == OPERATOR { "" } else { name };
+            let kind = object.text("kind")?;
+            let mut name = object.text("metadata.name")?;
+            if kind == OPERATOR {
+                // One for all names.
+                name = "";
+            }
             if let Some(other) = definitions.insert((kind, name), object) {
-                let [one, other] = [other, object].map(|object| &object.document.file);
-                let text =
-                    format!("{one} and {other} are both the {kind} {name}: a bundle has one");
+                let text = format!(
+                    "{} and {} are both the {kind} {name}: a bundle has one",
+                    other.document.file, object.document.file
+                );
                 return Err(BundleError::refused(&text));
             }
         }
         let Some(operator) = definitions.remove(&(OPERATOR, "")) else {
             return Err(BundleError::refused(&format!("it has no {OPERATOR}")));
         };
-        let permissions = permissions::read(operator, &objects)?;
-        let mut facts = stated_facts(&operator.at("spec")?, &metadata)?;
-        let mut add = |kind, text| facts.entry(kind).or_default().insert(text);
+        let permissions = permissions::read(operator, &objects, bounds)?;
+        let mut facts = FactList::default();
+        facts.add_operator(&operator.at("spec")?)?;
+        for document in &metadata {
+            facts.add_metadata(document)?;
+        }
         let mut crds = BTreeMap::new();
         for ((kind, name), object) in definitions {
             if kind == "CustomResourceDefinition" {
                 let crd = Crd::read(object)?;
                 for version in crd.version_texts() {
-                    add("crdVersions", format!("{name} {version}"));
+                    let text = format!("{name} {version}");
+                    bounds.answer(text.len())?;
+                    facts.add("crdVersions", text);
                 }
-                add("crds", name.to_owned());
+                facts.add("crds", name.to_owned());
                 crds.insert(name.to_owned(), crd);
             } else {
-                add("objects", format!("{kind} {name}"));
+                facts.add("objects", format!("{kind} {name}"));
             }
         }
-        if let Some(largest) = objects.iter().max_by_key(|object| object.document.bytes) {
-            let BundleDocument { file, bytes, .. } = largest.document;
-            let all: usize = objects.iter().map(|object| object.document.bytes).sum();
-            let percent = bytes * 100 / ETCD_BYTES;
-            let text = format!(
-                "{all} bytes; the largest is {file} with {bytes}, {percent} % of what etcd takes"
-            );
-            add("size", text);
+        facts.add("size", size_text(&objects));
+        for sentence in permissions::sentences(&permissions, bounds)? {
+            facts.add("permissions", sentence);
         }
-        facts.insert("permissions", permissions::sentences(&permissions));
-        // A field without a value is none.
-        let texts = facts.values_mut();
-        texts.for_each(|texts| texts.retain(|text| !text.is_empty()));
-        let identity = BundleIdentity {
-            name: operator.text("metadata.name")?.to_owned(),
-            version: operator.text("spec.version")?.to_owned(),
-        };
         Ok(Self {
-            identity,
-            facts,
+            identity: BundleIdentity {
+                name: operator.text("metadata.name")?.to_owned(),
+                version: operator.text("spec.version")?.to_owned(),
+            },
+            facts: facts.0,
             crds,
             permissions,
         })
     }
 }
 
-/// Returns the facts that stand in the specification of a ClusterServiceVersion and in the
-/// metadata.
-fn stated_facts(
-    spec: &DocumentField<'_>,
-    metadata: &[DocumentField<'_>],
-) -> Result<BundleFacts, BundleError> {
-    let mut facts: BundleFacts = FACT_KINDS.map(|(kind, _)| (kind, BTreeSet::new())).into();
-    let mut add = |kind, field: &DocumentField<'_>, list: &str, sentence: &str| {
-        for fact in field.all(list)? {
-            facts
-                .entry(kind)
-                .or_default()
-                .insert(fact.sentence(sentence)?);
-        }
-        Ok::<(), BundleError>(())
+/// Returns the sizes of objects in words; empty without objects.
+fn size_text(objects: &[DocumentField<'_>]) -> String {
+    let documents = objects.iter().map(|object| object.document);
+    let Some(largest) = documents.clone().max_by_key(|document| document.bytes) else {
+        return String::new();
     };
-    add("minKubeVersion", spec, "minKubeVersion", "{}")?;
-    add("webhooks", spec, "webhookdefinitions[]", WEBHOOK)?;
-    add("images", spec, "relatedImages[]", "{image}")?;
-    for pod in spec.all("install.spec.deployments[].spec.template.spec")? {
-        add("images", &pod, "initContainers[]", "{image}")?;
-        add("images", &pod, "containers[]", "{image}")?;
+    let all: usize = documents.map(|document| document.bytes).sum();
+    format!(
+        "{all} bytes; the largest is {} with {}, {} % of what etcd takes",
+        largest.file,
+        largest.bytes,
+        largest.bytes * 100 / ETCD_BYTES
+    )
+}
+
+/// Facts that were found so far.
+struct FactList(BundleFacts);
+
+impl Default for FactList {
+    fn default() -> Self {
+        Self(FACT_KINDS.map(|(kind, _)| (kind, BTreeSet::new())).into())
     }
-    let modes = spec.all("installModes[]")?;
-    for mode in modes.iter().filter(|mode| mode.value["supported"] == true) {
-        add("installModes", mode, "type", "{}")?;
-    }
-    for (kind, list) in [("ownedApis", "owned[]"), ("requiredApis", "required[]")] {
-        add(kind, &spec.at("apiservicedefinitions")?, list, API)?;
-        for api in spec.at("customresourcedefinitions")?.all(list)? {
-            // Its name is a plural, a dot and its group.
-            let name = api.text("name")?;
-            let group = name.split_once('.').map_or(name, |(_, group)| group);
-            add(kind, &api, "", &API.replace("{group}", group))?;
+}
+
+impl FactList {
+    /// Adds a fact, unless it is a field without a value.
+    fn add(&mut self, kind: &'static str, text: String) {
+        if !text.is_empty() {
+            self.0.entry(kind).or_default().insert(text);
         }
     }
-    for document in metadata {
+
+    /// Adds a sentence about each field at a path with lists in it.
+    fn add_all(
+        &mut self,
+        kind: &'static str,
+        field: &DocumentField<'_>,
+        path: &str,
+        sentence: &str,
+    ) -> Result<(), BundleError> {
+        for fact in field.all(path)? {
+            self.add(kind, fact.sentence(sentence)?);
+        }
+        Ok(())
+    }
+
+    /// Adds what the specification of a ClusterServiceVersion says.
+    fn add_operator(&mut self, spec: &DocumentField<'_>) -> Result<(), BundleError> {
+        self.add_all("minKubeVersion", spec, "minKubeVersion", "{}")?;
+        self.add_all("webhooks", spec, "webhookdefinitions[]", WEBHOOK)?;
+        self.add_all("images", spec, "relatedImages[]", "{image}")?;
+        for pod in spec.all("install.spec.deployments[].spec.template.spec")? {
+            self.add_all("images", &pod, "initContainers[]", "{image}")?;
+            self.add_all("images", &pod, "containers[]", "{image}")?;
+        }
+        for mode in spec.all("installModes[]")? {
+            if mode.value["supported"] == true {
+                self.add_all("installModes", &mode, "type", "{}")?;
+            }
+        }
+        for (kind, list) in [("ownedApis", "owned[]"), ("requiredApis", "required[]")] {
+            self.add_all(kind, &spec.at("apiservicedefinitions")?, list, API)?;
+            for api in spec.at("customresourcedefinitions")?.all(list)? {
+                // Its name is a plural, a dot and its group.
+                let name = api.text("name")?;
+                let group = name.split_once('.').map_or(name, |(_, group)| group);
+                self.add_all(kind, &api, "", &API.replace("{group}", group))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what a document of the metadata requires.
+    fn add_metadata(&mut self, document: &DocumentField<'_>) -> Result<(), BundleError> {
         for list in ["dependencies[]", "properties[]"] {
             for entry in document.all(list)? {
                 // Properties of types without an end tell what the bundle provides.
@@ -172,11 +211,11 @@ fn stated_facts(
                     (_, "olm.constraint") => "constraint {}",
                     _ => continue,
                 };
-                add("dependencies", &entry, "value", sentence)?;
+                self.add_all("dependencies", &entry, "value", sentence)?;
             }
         }
+        Ok(())
     }
-    Ok(facts)
 }
 
 #[cfg(test)]
@@ -187,8 +226,8 @@ mod tests {
     use oci::FileSink;
 
     use super::*;
-    use crate::bundle::CatalogBundle;
     use crate::bundle::documents::{DOCUMENT_BYTES_MAX, FILES_BYTES_MAX};
+    use crate::bundle::{CatalogBundle, CatalogBundles};
 
     const OPERATOR: &str =
         "kind: ClusterServiceVersion\nmetadata: {name: a.v1}\nspec: {version: 1.0.0}\n";
@@ -206,7 +245,7 @@ mod tests {
                 added.map_err(|error| model::text::chain(&error))?;
             }
         }
-        Contents::read(&files).map_err(|error| model::text::chain(&error))
+        Contents::read(&files, &Bounds::default()).map_err(|error| model::text::chain(&error))
     }
 
     fn crd_with(schema: &str) -> String {
@@ -313,8 +352,21 @@ a.yaml OPERATOR|b.yaml DEEPER => document 1, line 4: invalid YAML: recursion lim
             .link("manifests/a.yaml", "manifests/..data/a.yaml")
             .unwrap();
         files.link("manifests/icon.svg", "manifests/a.svg").unwrap();
-        let contents = Contents::read(&files).unwrap().to_string();
+        let contents = Contents::read(&files, &Bounds::default())
+            .unwrap()
+            .to_string();
         assert!(contents.starts_with("a.v1 (version 1.0.0)"));
+        let mut large = BundleFiles::default();
+        let document = format!("{{\"a\":\"{}\"}}\n", "b".repeat(DOCUMENT_BYTES_MAX - 9));
+        large.file("a.yaml", 0, &mut document.as_bytes()).unwrap();
+        for number in 1..FILES_BYTES_MAX / DOCUMENT_BYTES_MAX {
+            large.link(&format!("{number}.yaml"), "a.yaml").unwrap();
+        }
+        let error = large.link("z.yaml", "a.yaml").unwrap_err().to_string();
+        assert!(
+            error.starts_with("the files up to z.yaml exceed"),
+            "{error}"
+        );
         let error = files
             .link("manifests/b.yaml", "b.txt")
             .unwrap_err()
@@ -361,13 +413,21 @@ a.yaml OPERATOR|b.yaml DEEPER => document 1, line 4: invalid YAML: recursion lim
         );
         let crd = crd_with("{type: object, nullable: true}");
         let old = read(&[("a.yaml", OPERATOR), ("b.yaml", &crd)], &[]).unwrap();
-        let difference = old.difference(&new);
+        let bounds = Bounds::default();
+        let difference = old.difference(&new, &bounds).unwrap();
         let text = difference.to_string();
         let crd = "Unsafe changes\n  as.x v1 ^ nullable: nullable: true -> none\nCustomResourceDefinitions\n  ~ as.x\n";
         let images = "Images\n  + x:1\n  + y:2\n";
         assert!(text.contains(crd) && text.contains(images), "{text}");
         assert_eq!(difference.unsafe_changes.len(), 1);
-        assert!(new.difference(&new).to_string().lines().count() == 1);
+        assert!(
+            new.difference(&new, &bounds)
+                .unwrap()
+                .to_string()
+                .lines()
+                .count()
+                == 1
+        );
         let json = serde_json::to_value(&difference).unwrap();
         assert_eq!(json["unsafe"][0]["rule"], "nullable");
         assert_eq!(json["images"]["removed"], serde_json::json!([]));
@@ -383,13 +443,15 @@ a.yaml OPERATOR|b.yaml DEEPER => document 1, line 4: invalid YAML: recursion lim
         let required = r#",{"type":"olm.package","value":{"version":"1.0.0"}},{"type":"olm.package.required","value":{"packageName":"p","versionRange":"1"}}"#;
         // `OPERATOR` in base64.
         let data = "a2luZDogQ2x1c3RlclNlcnZpY2VWZXJzaW9uCm1ldGFkYXRhOiB7bmFtZTogYS52MX0Kc3BlYzoge3ZlcnNpb246IDEuMC4wfQo=";
-        let find =
-            |line: &str, wanted| CatalogBundle::find(format!("{{}}\n{line}\n").as_bytes(), wanted);
+        let find = |line: &str, wanted| {
+            let lines = format!("{{}}\n{line}\n");
+            CatalogBundles::new(lines.into_bytes()).find(wanted)
+        };
         let Some(CatalogBundle::Files(files)) = find(&line(data, required), "1.0.0").unwrap()
         else {
             panic!("it has objects");
         };
-        let contents = Contents::read(&files).unwrap();
+        let contents = Contents::read(&files, &Bounds::default()).unwrap();
         let text = contents.to_string();
         assert!(
             text.contains("the largest is olm.bundle.object/0000 with"),

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::bundle::documents::DocumentField;
 use crate::bundle::schema::{self, SchemaComparison};
 use crate::bundle::{BundleError, UnsafeChange};
+use crate::{Bounds, Exceeded};
 
 /// A CustomResourceDefinition.
 #[derive(Debug, PartialEq)]
@@ -29,10 +30,11 @@ impl Crd {
                 "must be apiextensions.k8s.io/v1: clusters since Kubernetes 1.22 refuse others",
             ));
         }
-        let stored = manifest.texts("status.storedVersions[]")?;
-        let mut stored: BTreeSet<String> = stored.into_iter().map(Into::into).collect();
+        let stated = manifest.texts("status.storedVersions[]")?;
+        let mut stored: BTreeSet<String> = stated.into_iter().map(str::to_owned).collect();
         for version in manifest.all("spec.versions[]")? {
-            let (name, schema) = (version.text("name")?, version.at("schema.openAPIV3Schema")?);
+            let name = version.text("name")?;
+            let schema = version.at("schema.openAPIV3Schema")?;
             if let Some(path) = schema::reference("^", schema.value) {
                 return Err(
                     schema.error(&format!("has a $ref at {path}, which Kubernetes forbids"))
@@ -69,51 +71,59 @@ impl Crd {
     }
 
     /// Returns all changes of the definition `name` for which OLM v1 stops the upgrade to `new`.
-    pub(crate) fn unsafe_changes(&self, name: &str, new: &Self) -> BTreeSet<UnsafeChange> {
-        let (versions, others) = (self.versions(), new.versions());
-        let mut found = SchemaComparison::default();
-        found.place.crd = name.to_owned();
-        let [old_scope, new_scope] = [self, new].map(|crd| &crd.spec["scope"]);
+    pub(crate) fn unsafe_changes(
+        &self,
+        name: &str,
+        new: &Self,
+        bounds: &Bounds,
+    ) -> Result<BTreeSet<UnsafeChange>, Exceeded> {
+        let others = new.versions();
+        let mut found = SchemaComparison::new(name, false, bounds);
+        let old_scope = &self.spec["scope"];
+        let new_scope = &new.spec["scope"];
         if old_scope != new_scope {
-            found.add("", "scope", format!("{old_scope} -> {new_scope}"));
+            found.add("", "scope", format!("{old_scope} -> {new_scope}"))?;
         }
-        let is_gone = |version: &&String| !others.contains_key(&rank(version));
-        for version in self.stored.iter().filter(is_gone) {
-            let change = format!("{version} is gone, and objects may be stored in it");
-            found.add("", "storedVersionRemoval", change);
+        for version in &self.stored {
+            if !others.contains_key(&rank(version)) {
+                let change = format!("{version} is gone, and objects may be stored in it");
+                found.add("", "storedVersionRemoval", change)?;
+            }
         }
-        for (rank, version) in &versions {
-            if let Some(other) = others.get(rank) {
-                found.place.version = rank.1.0.to_owned();
-                found.compare("^", schema_of(version), schema_of(other));
+        for (rank, version) in self.versions() {
+            if let Some(other) = others.get(&rank) {
+                rank.1.0.clone_into(&mut found.place.version);
+                found.compare("^", schema_of(version), schema_of(other))?;
             }
         }
         // A webhook converts whatever the schemas say.
         if new.spec["conversion"]["strategy"] != "Webhook" {
-            let [before, after] = [self, new].map(|crd| crd.between_served(name));
+            let before = self.between_served(name, bounds)?;
+            let after = new.between_served(name, bounds)?;
             found.changes.extend(&after - &before);
         }
-        found.changes
+        Ok(found.changes)
     }
 
     /// Returns the unsafe changes from each served version to each later one.
-    fn between_served(&self, name: &str) -> BTreeSet<UnsafeChange> {
-        let mut found = SchemaComparison {
-            ignores_removal: true,
-            ..SchemaComparison::default()
-        };
-        found.place.crd = name.to_owned();
-        let versions = self.versions().into_iter();
-        let served: Vec<_> = versions
+    fn between_served(
+        &self,
+        name: &str,
+        bounds: &Bounds,
+    ) -> Result<BTreeSet<UnsafeChange>, Exceeded> {
+        let mut found = SchemaComparison::new(name, true, bounds);
+        let served: Vec<_> = self
+            .versions()
+            .into_iter()
             .filter(|(_, version)| version["served"] == true)
             .collect();
         for (at, (from, old)) in served.iter().enumerate() {
             for (to, new) in &served[at + 1..] {
                 found.place.version = format!("{} -> {}", from.1.0, to.1.0);
-                found.compare("^", schema_of(old), schema_of(new));
+                found.compare("^", schema_of(old), schema_of(new))?;
             }
         }
-        found.changes
+        Ok(found.changes)
     }
 }
 
@@ -124,18 +134,25 @@ fn schema_of(version: &Value) -> &Value {
 /// Returns the place of a version among others: alpha, beta or neither, then its numbers. Other
 /// names come first.
 fn rank(name: &str) -> VersionRank<'_> {
-    let number = |text: &str| {
-        text.bytes()
-            .all(|byte| byte.is_ascii_digit())
-            .then(|| text.parse().ok())?
-    };
-    let numbers = name.strip_prefix('v').and_then(|text| {
-        let mut stages = [(0, "alpha"), (1, "beta")].into_iter();
-        let stage = stages.find_map(|(stage, word)| Some((stage, text.split_once(word)?)));
-        let (stage, (major, minor)) = stage.unwrap_or((2, (text, "0")));
-        Some([stage, number(major)?, number(minor)?])
-    });
-    (numbers, Reverse(name))
+    (version_numbers(name), Reverse(name))
+}
+
+/// Returns the stage, the major and the minor number of a version such as `v2beta1`.
+fn version_numbers(name: &str) -> Option<[u64; 3]> {
+    let text = name.strip_prefix('v')?;
+    if let Some((major, minor)) = text.split_once("alpha") {
+        return Some([0, number(major)?, number(minor)?]);
+    }
+    if let Some((major, minor)) = text.split_once("beta") {
+        return Some([1, number(major)?, number(minor)?]);
+    }
+    Some([2, number(text)?, 0])
+}
+
+fn number(text: &str) -> Option<u64> {
+    // Rust reads a sign too.
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number { text.parse().ok() } else { None }
 }
 
 #[cfg(test)]
@@ -162,7 +179,9 @@ mod tests {
     }
 
     fn unsafe_between(old: &Value, new: &Value) -> Vec<String> {
-        let found = of_one(old).unsafe_changes("", &of_one(new));
+        let found = of_one(old)
+            .unsafe_changes("", &of_one(new), &Bounds::default())
+            .unwrap();
         found
             .iter()
             .map(|change| format!("{} {}", change.property, change.rule))
@@ -222,7 +241,10 @@ mod tests {
             )
         };
         let found = |old: &Crd, new: &Crd| {
-            let found = old.unsafe_changes("", new).into_iter();
+            let found = old
+                .unsafe_changes("", new, &Bounds::default())
+                .unwrap()
+                .into_iter();
             found
                 .map(|change| format!("{} {} {}", change.version, change.property, change.rule))
                 .collect::<Vec<_>>()
@@ -312,14 +334,14 @@ mod tests {
                 leaf[keyword] = serde_json::from_str(value).unwrap();
                 build(leaf)
             };
-            let (mut old, mut new, mut rule) = (leaf_with(first), leaf_with(second), there);
-            if back {
-                (old, new, rule) = (new, old, and_back);
-            }
+            let one = leaf_with(first);
+            let other = leaf_with(second);
+            let (old, new) = if back { (&other, &one) } else { (&one, &other) };
+            let rule = if back { and_back } else { there };
             let property: String = ["^"].into_iter().chain(path.iter().flat_map(|name| [".", name])).collect();
             let expected: Vec<String> = Some(rule).filter(|rule| !rule.is_empty()).map(|rule| format!("{property} {rule}")).into_iter().collect();
-            prop_assert_eq!(unsafe_between(&old, &new), expected);
-            prop_assert!(unsafe_between(&old, &old).is_empty());
+            prop_assert_eq!(unsafe_between(old, new), expected);
+            prop_assert!(unsafe_between(old, old).is_empty());
         }
     }
 }

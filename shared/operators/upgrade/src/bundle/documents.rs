@@ -1,12 +1,16 @@
 //! Documents of a bundle's files, and fields in them that know their place.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Read};
+use std::ops::Range;
 
 use fbc::{Chunks, FbcError, FbcLimits, Meta};
 use oci::FileSink;
 use olm::BundleFields;
 use serde_json::Value;
+use work::OverBudget;
+
+use crate::Exceeded;
 
 /// Maximum size of a document, in bytes. etcd takes objects of 1.5 MiB; YAML is longer than JSON.
 pub(crate) const DOCUMENT_BYTES_MAX: usize = 4 << 20;
@@ -28,6 +32,16 @@ pub struct BundleFiles {
     /// Documents by the path of their file, such as `manifests/operator.yaml`.
     pub(crate) files: BTreeMap<String, Vec<BundleDocument>>,
     pub(crate) bytes: usize,
+}
+
+/// Bundles of a package of a catalog.
+#[derive(Debug)]
+pub struct CatalogBundles {
+    lines: Vec<u8>,
+    /// Places of bundles in the lines.
+    places: Vec<Range<usize>>,
+    /// Numbers of the first bundles with a name or a version.
+    named: HashMap<String, usize>,
 }
 
 /// Bundle of a catalog.
@@ -69,26 +83,33 @@ impl BundleFiles {
         };
         let mut documents = Vec::new();
         for chunk in Chunks::new(content, limits, DOCUMENT_BYTES_MAX) {
-            let mut add = |meta: Meta<'_>| {
-                let file = match meta.position.document {
-                    1 => path.to_owned(),
-                    number => format!("{path}, document {number}"),
-                };
-                // The line is canonical JSON within the depth, so it is never refused.
-                let value = serde_json::from_slice(meta.line).unwrap_or_default();
-                let bytes = meta.line.len();
-                documents.push(BundleDocument { file, bytes, value });
-                self.bytes += bytes;
-            };
-            let parsed = chunk.and_then(|chunk| chunk.metas(&limits, &mut add));
+            let parsed = chunk.and_then(|chunk| {
+                chunk.metas(&limits, &mut |meta: Meta<'_>| {
+                    documents.push(BundleDocument {
+                        file: match meta.position.document {
+                            1 => path.to_owned(),
+                            number => format!("{path}, document {number}"),
+                        },
+                        bytes: meta.line.len(),
+                        // The line is canonical JSON within the depth, so it is never refused.
+                        value: serde_json::from_slice(meta.line).unwrap_or_default(),
+                    });
+                    self.bytes += meta.line.len();
+                })
+            });
             parsed.map_err(|source| BundleError::Malformed(path.to_owned(), source))?;
-            if self.bytes > FILES_BYTES_MAX {
-                let problem =
-                    format!("the files up to {path} exceed the limit of {FILES_BYTES_MAX} bytes");
-                return Err(BundleError::refused(&problem));
-            }
+            self.check_bytes(path)?;
         }
         self.files.insert(path.to_owned(), documents);
+        Ok(())
+    }
+
+    fn check_bytes(&self, path: &str) -> Result<(), BundleError> {
+        if self.bytes > FILES_BYTES_MAX {
+            let problem =
+                format!("the files up to {path} exceed the limit of {FILES_BYTES_MAX} bytes");
+            return Err(BundleError::refused(&problem));
+        }
         Ok(())
     }
 
@@ -114,12 +135,19 @@ impl FileSink for BundleFiles {
     }
 
     fn link(&mut self, path: &str, target: &str) -> io::Result<()> {
-        if let Some(documents) = self.files.get(target).cloned() {
-            self.files.insert(path.to_owned(), documents);
-        } else if is_manifest(path) {
-            let problem = format!("{path} is a link to {target}, which is not read");
-            return Err(io::Error::other(problem));
-        }
+        let Some(documents) = self.files.get(target) else {
+            if is_manifest(path) {
+                let problem = format!("{path} is a link to {target}, which is not read");
+                return Err(io::Error::other(problem));
+            }
+            return Ok(());
+        };
+        // Many links may lead to one large file.
+        let bytes = documents.iter().map(|document| document.bytes);
+        self.bytes += bytes.sum::<usize>();
+        self.check_bytes(path).map_err(io::Error::other)?;
+        let documents = self.files[target].clone();
+        self.files.insert(path.to_owned(), documents);
         Ok(())
     }
 }
@@ -131,22 +159,51 @@ fn is_manifest(path: &str) -> bool {
         .any(|end| path.ends_with(end))
 }
 
-impl CatalogBundle {
-    /// Returns the bundle of a name or a version among the lines of a package.
+impl CatalogBundles {
+    /// Reads the names and versions of the bundles among the lines of a package.
+    pub fn new(lines: Vec<u8>) -> Self {
+        let mut places = Vec::new();
+        let mut named = HashMap::new();
+        let mut start = 0;
+        for line in lines.split(|byte| *byte == b'\n') {
+            let place = start..start + line.len();
+            start = place.end + 1;
+            let fields: BundleFields<'_> = serde_json::from_slice(line).unwrap_or_default();
+            if fields.schema != "olm.bundle" {
+                continue;
+            }
+            let names = [Some(fields.name.to_string()), fields.version()];
+            for name in names.into_iter().flatten() {
+                named.entry(name).or_insert(places.len());
+            }
+            places.push(place);
+        }
+        Self {
+            lines,
+            places,
+            named,
+        }
+    }
+
+    /// Returns true if a bundle has this name or version.
+    pub fn has(&self, wanted: &str) -> bool {
+        self.named.contains_key(wanted)
+    }
+
+    /// Returns the first bundle with this name or version.
     ///
     /// # Errors
     /// A line that OLM would refuse.
-    pub fn find(lines: &[u8], wanted: &str) -> Result<Option<Self>, BundleError> {
-        for line in lines.split(|byte| *byte == b'\n') {
-            let bundle: BundleFields<'_> = serde_json::from_slice(line).unwrap_or_default();
-            let is_wanted = bundle.name == wanted || bundle.version().as_deref() == Some(wanted);
-            if bundle.schema == "olm.bundle" && is_wanted {
-                return Self::read(line).map(Some);
-            }
-        }
-        Ok(None)
+    pub fn find(&self, wanted: &str) -> Result<Option<CatalogBundle>, BundleError> {
+        let Some(number) = self.named.get(wanted) else {
+            return Ok(None);
+        };
+        let line = &self.lines[self.places[*number].clone()];
+        CatalogBundle::read(line).map(Some)
     }
+}
 
+impl CatalogBundle {
     fn read(line: &[u8]) -> Result<Self, BundleError> {
         let value = serde_json::from_slice(line);
         let document = BundleDocument {
@@ -161,17 +218,17 @@ impl CatalogBundle {
             .filter(|property| property.value["type"] == OBJECT);
         for (at, object) in objects.enumerate() {
             let data = object.at("value.data")?;
-            let bytes = olm::decode_base64(data.text("")?);
-            let bytes = bytes.map_err(|error| data.error(&format!("is no base64: {error}")))?;
-            files.add(&format!("{OBJECT}/{at:04}"), bytes.as_slice())?;
+            match olm::decode_base64(data.text("")?) {
+                Ok(bytes) => files.add(&format!("{OBJECT}/{at:04}"), bytes.as_slice())?,
+                Err(error) => return Err(data.error(&format!("is no base64: {error}"))),
+            }
         }
         if files.files.is_empty() {
             return Ok(Self::Image(document.root().text("image")?.to_owned()));
         }
-        files.folders = [OBJECT, CATALOG].map(ToOwned::to_owned).into();
-        files
-            .files
-            .insert(format!("{CATALOG}/properties"), vec![document]);
+        files.folders = vec![OBJECT.to_owned(), CATALOG.to_owned()];
+        let properties = format!("{CATALOG}/properties");
+        files.files.insert(properties, vec![document]);
         Ok(Self::Files(files))
     }
 }
@@ -198,7 +255,7 @@ impl<'a> DocumentField<'a> {
                 Value::Null => &Value::Null,
                 _ => return Err(field.error("must be an object")),
             };
-            field.path = [&field.path, key].map(ToOwned::to_owned).join(".");
+            field.path = format!("{}.{key}", field.path);
         }
         Ok(field)
     }
@@ -217,15 +274,12 @@ impl<'a> DocumentField<'a> {
         };
         let mut found = Vec::new();
         for (at, value) in items.iter().enumerate() {
-            let path = format!("{}[{at}]", list.path);
-            found.extend(
-                Self {
-                    path,
-                    value,
-                    ..*self
-                }
-                .all(rest)?,
-            );
+            let item = Self {
+                document: self.document,
+                path: format!("{}[{at}]", list.path),
+                value,
+            };
+            found.extend(item.all(rest)?);
         }
         Ok(found)
     }
@@ -278,6 +332,15 @@ pub enum BundleError {
     /// field and problem, cleaned for terminals.
     #[error("{0}")]
     Refused(String),
+    /// Work that takes too many steps, or an answer that is too large.
+    #[error(transparent)]
+    Exceeded(#[from] Exceeded),
+}
+
+impl From<OverBudget> for BundleError {
+    fn from(over: OverBudget) -> Self {
+        Self::Exceeded(over.into())
+    }
 }
 
 impl BundleError {

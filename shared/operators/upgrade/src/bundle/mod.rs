@@ -8,6 +8,6 @@ mod report;
 mod schema;
 
 pub use contents::Contents;
-pub use documents::{BundleError, BundleFiles, CatalogBundle};
+pub use documents::{BundleError, BundleFiles, CatalogBundle, CatalogBundles};
 pub use report::BundleDifference;
 pub use schema::UnsafeChange;

@@ -1,14 +1,16 @@
 //! Permissions of service accounts, as Kubernetes' RBAC evaluates them: rules only allow, and what
 //! one allows is the same wherever it is written.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod coverage;
 
-use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::bundle::{BundleError, documents::DocumentField};
+use self::coverage::Coverage;
+use crate::bundle::BundleError;
+use crate::bundle::documents::DocumentField;
+use crate::{Bounds, Exceeded};
 
-/// Maximum number of grants in a bundle. Real bundles have at most a few thousand, and each is
-/// compared with each.
+/// Maximum number of grants in a bundle. Real bundles have at most a few thousand.
 const GRANTS_MAX: usize = 20_000;
 
 /// One verb on one thing for a service account. Group, target and verb are `*` for all.
@@ -27,7 +29,7 @@ pub(crate) struct Grant {
     verb: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum TargetKind {
     Resource,
     Url,
@@ -37,32 +39,56 @@ enum TargetKind {
 
 pub(crate) type Permissions = BTreeSet<Grant>;
 
+/// Service account that is granted something, and where.
+#[derive(Debug, Clone, Copy)]
+struct Holder<'a> {
+    account: &'a str,
+    is_everywhere: bool,
+}
+
 /// Reads the permissions of a ClusterServiceVersion, and those that roles and bindings of the
 /// bundle give to service accounts.
 pub(crate) fn read(
     operator: &DocumentField<'_>,
     objects: &[DocumentField<'_>],
+    bounds: &Bounds,
 ) -> Result<Permissions, BundleError> {
-    let mut grants = GrantList::default();
+    let mut grants = GrantList {
+        found: Vec::new(),
+        bounds,
+    };
+    let install = operator.at("spec.install.spec")?;
     for (list, is_everywhere) in [("permissions[]", false), ("clusterPermissions[]", true)] {
-        for entry in operator.at("spec.install.spec")?.all(list)? {
-            (grants.account, grants.is_everywhere) =
-                (entry.text("serviceAccountName")?, is_everywhere);
-            grants.add_rules(&entry)?;
+        for entry in install.all(list)? {
+            let holder = Holder {
+                account: entry.text("serviceAccountName")?,
+                is_everywhere,
+            };
+            grants.add_rules(holder, &entry)?;
         }
+    }
+    let mut named = HashMap::new();
+    for object in objects {
+        let kind = object.value["kind"].as_str();
+        let name = object.value["metadata"]["name"].as_str();
+        named.entry((kind, name)).or_insert(object);
     }
     for (kind, is_everywhere) in [("RoleBinding", false), ("ClusterRoleBinding", true)] {
         for binding in objects.iter().filter(|object| object.value["kind"] == kind) {
-            let (kind, name) = (binding.text("roleRef.kind")?, binding.text("roleRef.name")?);
-            let is_role =
-                |object: &Value| object["kind"] == kind && object["metadata"]["name"] == name;
-            let role = objects.iter().find(|object| is_role(object.value));
+            let role_kind = binding.text("roleRef.kind")?;
+            let role_name = binding.text("roleRef.name")?;
+            let role = named.get(&(Some(role_kind), Some(role_name)));
             for subject in binding.all("subjects[]")? {
-                (grants.account, grants.is_everywhere) = (subject.text("name")?, is_everywhere);
+                let holder = Holder {
+                    account: subject.text("name")?,
+                    is_everywhere,
+                };
+                if subject.value["kind"] != "ServiceAccount" {
+                    continue;
+                }
                 match role {
-                    _ if subject.value["kind"] != "ServiceAccount" => {}
-                    Some(role) => grants.add_rules(role)?,
-                    None => grants.add(TargetKind::Role, ["", name, "", "*"]),
+                    Some(role) => grants.add_rules(holder, role)?,
+                    None => grants.add_role(holder, role_name)?,
                 }
             }
         }
@@ -70,64 +96,87 @@ pub(crate) fn read(
     Ok(grants.found.into_iter().collect())
 }
 
-#[derive(Default)]
-struct GrantList<'a> {
-    /// Holder of the grants to come.
-    account: &'a str,
-    is_everywhere: bool,
+struct GrantList<'b> {
     found: Vec<Grant>,
+    bounds: &'b Bounds,
 }
 
 impl GrantList<'_> {
-    /// Adds a grant on a group, target and name, with its verb.
-    fn add(&mut self, kind: TargetKind, words: [&str; 4]) {
-        let [group, target, name, verb] = words.map(ToOwned::to_owned);
-        let (account, is_everywhere) = (self.account.to_owned(), self.is_everywhere);
-        self.found.push(Grant {
-            account,
-            is_everywhere,
-            kind,
-            group,
-            target,
-            name,
-            verb,
-        });
+    fn add(&mut self, grant: Grant) -> Result<(), Exceeded> {
+        let texts = [
+            &grant.account,
+            &grant.group,
+            &grant.target,
+            &grant.name,
+            &grant.verb,
+        ];
+        let bytes: usize = texts.into_iter().map(String::len).sum();
+        self.bounds.answer(size_of::<Grant>() + bytes)?;
+        self.found.push(grant);
+        Ok(())
+    }
+
+    /// Adds all that a role allows that the bundle does not have.
+    fn add_role(&mut self, holder: Holder<'_>, role: &str) -> Result<(), Exceeded> {
+        self.add(Grant {
+            account: holder.account.to_owned(),
+            is_everywhere: holder.is_everywhere,
+            kind: TargetKind::Role,
+            group: String::new(),
+            target: role.to_owned(),
+            name: String::new(),
+            verb: "*".to_owned(),
+        })
     }
 
     /// Adds the grants of each rule of a role.
-    fn add_rules(&mut self, role: &DocumentField<'_>) -> Result<(), BundleError> {
-        for rule in role.all("rules[]")? {
-            let texts = |list| rule.texts(list);
-            let (groups, resources, verbs) = (
-                texts("apiGroups[]")?,
-                texts("resources[]")?,
-                texts("verbs[]")?,
-            );
-            let (mut names, mut urls) = (texts("resourceNames[]")?, texts("nonResourceURLs[]")?);
-            if names.is_empty() {
-                names.push("");
-            }
+    fn add_rules(
+        &mut self,
+        holder: Holder<'_>,
+        role: &DocumentField<'_>,
+    ) -> Result<(), BundleError> {
+        for field in role.all("rules[]")? {
+            let mut rule = PolicyRule::read(&field)?;
+            self.bounds.budget.charge(1 + rule.words() as u64)?;
             // Kubernetes has no URLs in a namespace.
-            urls.retain(|_| self.is_everywhere);
-            let sizes = [groups.len(), resources.len(), names.len()];
-            let targets = sizes.into_iter().fold(1, usize::saturating_mul);
-            let count = verbs
-                .len()
-                .saturating_mul(targets.saturating_add(urls.len()));
-            if count.saturating_add(self.found.len()) > GRANTS_MAX {
+            if !holder.is_everywhere {
+                rule.urls.clear();
+            }
+            if rule.grants().saturating_add(self.found.len()) > GRANTS_MAX {
                 let problem =
                     format!("brings the permissions of the bundle to more than {GRANTS_MAX}");
-                return Err(rule.error(&problem));
+                return Err(field.error(&problem));
             }
-            for verb in verbs {
-                for url in &urls {
-                    self.add(TargetKind::Url, ["", url, "", verb]);
-                }
-                for group in &groups {
-                    for resource in &resources {
-                        for name in &names {
-                            self.add(TargetKind::Resource, [group, resource, name, verb]);
-                        }
+            self.add_rule(holder, &rule)?;
+        }
+        Ok(())
+    }
+
+    fn add_rule(&mut self, holder: Holder<'_>, rule: &PolicyRule<'_>) -> Result<(), Exceeded> {
+        for verb in &rule.verbs {
+            for url in &rule.urls {
+                self.add(Grant {
+                    account: holder.account.to_owned(),
+                    is_everywhere: holder.is_everywhere,
+                    kind: TargetKind::Url,
+                    group: String::new(),
+                    target: (*url).to_owned(),
+                    name: String::new(),
+                    verb: (*verb).to_owned(),
+                })?;
+            }
+            for group in &rule.groups {
+                for resource in &rule.resources {
+                    for name in &rule.names {
+                        self.add(Grant {
+                            account: holder.account.to_owned(),
+                            is_everywhere: holder.is_everywhere,
+                            kind: TargetKind::Resource,
+                            group: (*group).to_owned(),
+                            target: (*resource).to_owned(),
+                            name: (*name).to_owned(),
+                            verb: (*verb).to_owned(),
+                        })?;
                     }
                 }
             }
@@ -136,68 +185,115 @@ impl GrantList<'_> {
     }
 }
 
+/// Rule of a role.
+struct PolicyRule<'a> {
+    verbs: Vec<&'a str>,
+    groups: Vec<&'a str>,
+    resources: Vec<&'a str>,
+    /// Names of objects; one that is empty for all.
+    names: Vec<&'a str>,
+    urls: Vec<&'a str>,
+}
+
+impl<'a> PolicyRule<'a> {
+    fn read(rule: &DocumentField<'a>) -> Result<Self, BundleError> {
+        let mut names = rule.texts("resourceNames[]")?;
+        if names.is_empty() {
+            names.push("");
+        }
+        Ok(Self {
+            verbs: rule.texts("verbs[]")?,
+            groups: rule.texts("apiGroups[]")?,
+            resources: rule.texts("resources[]")?,
+            names,
+            urls: rule.texts("nonResourceURLs[]")?,
+        })
+    }
+
+    /// Returns the number of words in it.
+    fn words(&self) -> usize {
+        let lists = [
+            &self.verbs,
+            &self.groups,
+            &self.resources,
+            &self.names,
+            &self.urls,
+        ];
+        lists.into_iter().map(Vec::len).sum()
+    }
+
+    /// Returns the number of grants.
+    fn grants(&self) -> usize {
+        let resources = self
+            .groups
+            .len()
+            .saturating_mul(self.resources.len())
+            .saturating_mul(self.names.len());
+        let targets = resources.saturating_add(self.urls.len());
+        targets.saturating_mul(self.verbs.len())
+    }
+}
+
 /// Returns the grants of `new` that `old` does not allow.
-pub(crate) fn gained(old: &Permissions, new: &Permissions) -> Permissions {
-    let is_new = |grant: &&Grant| !old.iter().any(|old| old.covers(grant));
-    new.iter().filter(is_new).cloned().collect()
+pub(crate) fn gained(
+    old: &Permissions,
+    new: &Permissions,
+    bounds: &Bounds,
+) -> Result<Permissions, Exceeded> {
+    let coverage = Coverage::new(old);
+    let mut gained = Permissions::new();
+    for grant in new {
+        bounds.budget.charge_bytes(grant.target.len())?;
+        if !coverage.covers(grant) {
+            gained.insert(grant.clone());
+        }
+    }
+    Ok(gained)
 }
 
 /// Returns the permissions in words, without those that another one includes: a sentence for each
 /// account and target, and in brackets the reasons to look twice.
-pub(crate) fn sentences(permissions: &Permissions) -> BTreeSet<String> {
+pub(crate) fn sentences(
+    permissions: &Permissions,
+    bounds: &Bounds,
+) -> Result<BTreeSet<String>, Exceeded> {
+    let coverage = Coverage::new(permissions);
     let mut verbs: BTreeMap<Grant, BTreeSet<&str>> = BTreeMap::new();
     for grant in permissions {
-        let is_other = |other: &&Grant| *other != grant && other.covers(grant);
-        if !permissions.iter().any(|other| is_other(&other)) {
-            let mut target = grant.clone();
-            target.verb.clear();
+        bounds.budget.charge_bytes(grant.target.len())?;
+        if !coverage.includes_in_another(grant) {
+            let target = Grant {
+                verb: String::new(),
+                ..grant.clone()
+            };
             verbs.entry(target).or_default().insert(&grant.verb);
         }
     }
-    verbs
-        .iter()
-        .map(|(grant, verbs)| grant.sentence(verbs))
-        .collect()
+    let mut sentences = BTreeSet::new();
+    for (grant, verbs) in &verbs {
+        let sentence = grant.sentence(verbs);
+        bounds.answer(sentence.len())?;
+        sentences.insert(sentence);
+    }
+    Ok(sentences)
 }
 
 impl Grant {
-    /// Returns true if everything that `other` allows is allowed by this one too.
-    fn covers(&self, other: &Self) -> bool {
-        let or_all = |own: &str, other: &str| own == "*" || own == other;
-        let (own, target) = (self.target.as_str(), other.target.as_str());
-        let is_pattern = match self.kind {
-            // All subresources of a name.
-            TargetKind::Resource => own.starts_with("*/") && target.ends_with(&own[1..]),
-            TargetKind::Url => own
-                .strip_suffix('*')
-                .is_some_and(|start| target.starts_with(start)),
-            TargetKind::Role => false,
-        };
-        self.account == other.account
-            && self.kind == other.kind
-            && (self.is_everywhere || !other.is_everywhere)
-            && or_all(&self.verb, &other.verb)
-            && or_all(&self.group, &other.group)
-            && (or_all(own, target) || is_pattern)
-            && (self.name.is_empty() || self.name == other.name)
-    }
-
     /// Returns a sentence about these verbs.
     fn sentence(&self, verbs: &BTreeSet<&str>) -> String {
-        let (account, group, target) = (&self.account, self.group.as_str(), self.target.as_str());
-        let words = Vec::from_iter(verbs.iter().copied()).join(", ");
-        let words = match words.as_str() {
+        let listed = Vec::from_iter(verbs.iter().copied()).join(", ");
+        let words = match listed.as_str() {
             "*" => "do everything with",
             "create, delete, get, list, patch, update, watch" => "read and write",
             "get, list, watch" => "read",
             words => words,
         };
-        let resource = if target == "*" {
-            "all resources"
-        } else {
-            target
+        let target = self.target.as_str();
+        let resource = match target {
+            "*" => "all resources",
+            target => target,
         };
-        let mut what = match (self.kind, group) {
+        let mut what = match (self.kind, self.group.as_str()) {
             (TargetKind::Role, _) => format!("do all that the role {target} allows"),
             (TargetKind::Url, _) => format!("{words} the URL {target}"),
             (TargetKind::Resource, "") => format!("{words} {resource}"),
@@ -220,15 +316,16 @@ impl Grant {
             "secrets",
             "nodes/proxy",
         ];
-        marks.retain(|mark| verbs.contains(mark) || [group, target].contains(mark));
+        marks
+            .retain(|mark| verbs.contains(mark) || self.group.as_str() == *mark || target == *mark);
         if target.ends_with("webhookconfigurations") {
             marks.push("webhooks");
         }
-        let marks = match marks.as_slice() {
-            [] => String::new(),
-            marks => format!(" [{}]", marks.join(", ")),
-        };
-        format!("{account} may {what} {place}{marks}")
+        let mut sentence = format!("{} may {what} {place}", self.account);
+        if !marks.is_empty() {
+            sentence += &format!(" [{}]", marks.join(", "));
+        }
+        sentence
     }
 }
 

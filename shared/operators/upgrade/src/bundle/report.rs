@@ -5,9 +5,10 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::Bounds;
 use crate::bundle::contents::{BundleIdentity, FACT_KINDS};
 use crate::bundle::permissions::{gained, sentences};
-use crate::bundle::{Contents, UnsafeChange};
+use crate::bundle::{BundleError, Contents, UnsafeChange};
 
 /// Longest line for people, in characters.
 const LINE_CHARS: usize = 400;
@@ -30,42 +31,53 @@ const CHANGES: [(&str, &str); 3] = [("added", "+"), ("removed", "-"), ("changed"
 
 impl Contents {
     /// Returns all that an upgrade from this bundle to another one changes.
-    pub fn difference(&self, new: &Self) -> BundleDifference {
+    ///
+    /// # Errors
+    /// Bounds that are exceeded.
+    pub fn difference(&self, new: &Self, bounds: &Bounds) -> Result<BundleDifference, BundleError> {
         let mut facts = BTreeMap::new();
         for ((kind, before), after) in self.facts.iter().zip(new.facts.values()) {
             let changes = [("added", after - before), ("removed", before - after)];
             facts.insert(*kind, BTreeMap::from(changes));
         }
         // Not by their sentences: a wider one may allow what another one did.
-        let gained =
-            |old: &Self, new: &Self| sentences(&gained(&old.permissions, &new.permissions));
-        let permissions = [("added", gained(self, new)), ("removed", gained(new, self))];
+        let added = gained(&self.permissions, &new.permissions, bounds)?;
+        let removed = gained(&new.permissions, &self.permissions, bounds)?;
+        let permissions = [
+            ("added", sentences(&added, bounds)?),
+            ("removed", sentences(&removed, bounds)?),
+        ];
         facts.insert("permissions", permissions.into());
-        let (mut unsafe_changes, mut changed) = (BTreeSet::new(), BTreeSet::new());
+        let mut unsafe_changes = BTreeSet::new();
+        let mut changed = BTreeSet::new();
         for (name, crd) in &self.crds {
-            if let Some(new) = new.crds.get(name).filter(|new| *new != crd) {
+            if let Some(new) = new.crds.get(name)
+                && new != crd
+            {
                 changed.insert(name.clone());
-                unsafe_changes.extend(crd.unsafe_changes(name, new));
+                unsafe_changes.extend(crd.unsafe_changes(name, new, bounds)?);
             }
         }
         if !changed.is_empty() {
             facts.entry("crds").or_default().insert("changed", changed);
         }
         facts.retain(|_, changes| changes.values().any(|texts| !texts.is_empty()));
-        BundleDifference {
+        Ok(BundleDifference {
             from: self.identity.clone(),
             to: new.identity.clone(),
             unsafe_changes,
             facts,
-        }
+        })
     }
 }
 
 impl BundleDifference {
     /// Returns the number of sentences about permissions that service accounts gain.
     pub fn gained_permissions(&self) -> usize {
-        let permissions = self.facts.get("permissions");
-        permissions.map_or(0, |changes| changes["added"].len())
+        match self.facts.get("permissions") {
+            Some(changes) => changes["added"].len(),
+            None => 0,
+        }
     }
 }
 
@@ -82,18 +94,17 @@ impl fmt::Display for BundleDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} -> {}", self.from, self.to)?;
         section(f, "Unsafe changes", &self.unsafe_changes)?;
-        FACT_KINDS.iter().try_for_each(|(kind, title)| {
-            let changes = self.facts.get(kind).into_iter();
-            let lines =
-                changes.flat_map(|texts| CHANGES.map(|(change, sign)| (sign, texts.get(change))));
-            let lines = lines.flat_map(|(sign, texts)| {
-                texts
-                    .into_iter()
-                    .flatten()
-                    .map(move |text| format!("{sign} {text}"))
-            });
-            section(f, title, lines)
-        })
+        for (kind, title) in &FACT_KINDS {
+            let mut lines = Vec::new();
+            for (change, sign) in CHANGES {
+                let texts = self.facts.get(kind).and_then(|texts| texts.get(change));
+                for text in texts.into_iter().flatten() {
+                    lines.push(format!("{sign} {text}"));
+                }
+            }
+            section(f, title, lines)?;
+        }
+        Ok(())
     }
 }
 

@@ -11,8 +11,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::{Bounds, Exceeded};
+
 /// Longest value in a text about a change, in characters.
 const VALUE_CHARS: usize = 60;
+
+/// Steps for a property: each keyword is looked up in two schemas.
+const PROPERTY_STEPS: u64 = 64;
 
 // All keywords that Kubernetes reads (`JSONSchemaProps` of apiextensions.k8s.io/v1). It ignores
 // others.
@@ -52,20 +57,20 @@ fn value<'a>(schema: &'a Value, keyword: &str) -> &'a Value {
 fn schemas<'a>(keyword: &str, value: &'a Value) -> Vec<(String, &'a Value)> {
     match value {
         Value::Object(_) if is_in(SCHEMAS, keyword) => vec![(format!(".{keyword}"), value)],
-        Value::Array(schemas) if is_in(SCHEMAS, keyword) => {
-            let schemas = schemas.iter().enumerate();
-            let schemas = schemas.map(|(at, schema)| (format!(".{keyword}[{at}]"), schema));
-            schemas.collect()
-        }
-        Value::Object(schemas) if is_in(NAMED, keyword) => {
-            let path = |name| match keyword {
-                "properties" => format!(".{name}"),
-                keyword => format!(".{keyword}[{name}]"),
-            };
+        Value::Array(schemas) if is_in(SCHEMAS, keyword) => schemas
+            .iter()
+            .enumerate()
+            .map(|(at, schema)| (format!(".{keyword}[{at}]"), schema))
+            .collect(),
+        Value::Object(schemas) if is_in(NAMED, keyword) => schemas
+            .iter()
             // A dependency may also be a list of names.
-            let schemas = schemas.iter().filter(|(_, schema)| !schema.is_array());
-            schemas.map(|(name, schema)| (path(name), schema)).collect()
-        }
+            .filter(|(_, schema)| !schema.is_array())
+            .map(|(name, schema)| match keyword {
+                "properties" => (format!(".{name}"), schema),
+                keyword => (format!(".{keyword}[{name}]"), schema),
+            })
+            .collect(),
         _ => Vec::new(),
     }
 }
@@ -84,44 +89,63 @@ pub(crate) fn reference(property: &str, schema: &Value) -> Option<String> {
 }
 
 /// Returns true if two values of a keyword, with all that is in them, mean the same to Kubernetes.
-fn is_same(keyword: &str, before: &Value, after: &Value) -> bool {
-    let (olds, news) = (schemas(keyword, before), schemas(keyword, after));
-    if olds.is_empty() && news.is_empty() {
-        return before == after;
+fn is_same(
+    keyword: &str,
+    before: &Value,
+    after: &Value,
+    bounds: &Bounds,
+) -> Result<bool, Exceeded> {
+    if before == after {
+        return Ok(true);
     }
-    let mut pairs = olds.iter().zip(&news);
-    olds.len() == news.len()
-        && pairs.all(|((path, old), (new_path, new))| {
-            path == new_path
-                && keywords()
-                    .all(|keyword| is_same(keyword, value(old, keyword), value(new, keyword)))
-        })
+    let olds = schemas(keyword, before);
+    let news = schemas(keyword, after);
+    if olds.is_empty() || olds.len() != news.len() {
+        return Ok(false);
+    }
+    for ((path, old), (new_path, new)) in olds.iter().zip(&news) {
+        if path != new_path {
+            return Ok(false);
+        }
+        bounds.budget.charge(PROPERTY_STEPS)?;
+        for keyword in keywords() {
+            if !is_same(keyword, value(old, keyword), value(new, keyword), bounds)? {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
 }
 
 /// Judges a change of a keyword by its rule; `None` if crdify has no rule for the keyword.
 fn is_unsafe(keyword: &str, before: &Value, after: &Value) -> Option<bool> {
     let is_new = before.is_null() && !after.is_null();
-    let numbers = before.as_f64().zip(after.as_f64());
-    let is_lower = numbers.is_some_and(|(before, after)| after < before);
-    let is_higher = numbers.is_some_and(|(before, after)| after > before);
-    let items = |list: &Value| -> BTreeSet<String> {
-        list.as_array()
-            .into_iter()
-            .flatten()
-            .map(Value::to_string)
-            .collect()
-    };
-    let (olds, news) = (items(before), items(after));
     match keyword {
         // Schemas are compared each by its path.
         "description" | "items" | "properties" => Some(false),
         "default" | "nullable" | "pattern" | "type" => Some(before != after),
-        "enum" => Some(is_new || !olds.is_subset(&news)),
-        "required" => Some(!news.is_subset(&olds)),
-        "maximum" | "maxItems" | "maxLength" | "maxProperties" => Some(is_new || is_lower),
-        "minimum" | "minItems" | "minLength" | "minProperties" => Some(is_new || is_higher),
+        "enum" => Some(is_new || !items(before).is_subset(&items(after))),
+        "required" => Some(!items(after).is_subset(&items(before))),
+        "maximum" | "maxItems" | "maxLength" | "maxProperties" => {
+            Some(is_new || is_less(after, before))
+        }
+        "minimum" | "minItems" | "minLength" | "minProperties" => {
+            Some(is_new || is_less(before, after))
+        }
         _ => None,
     }
+}
+
+/// Returns the items of a list as JSON.
+fn items(list: &Value) -> BTreeSet<String> {
+    let items = list.as_array().into_iter().flatten();
+    items.map(Value::to_string).collect()
+}
+
+fn is_less(one: &Value, other: &Value) -> bool {
+    one.as_f64()
+        .zip(other.as_f64())
+        .is_some_and(|(one, other)| one < other)
 }
 
 fn shown(value: &Value) -> String {
@@ -149,52 +173,101 @@ pub struct UnsafeChange {
 }
 
 /// Unsafe changes of a CustomResourceDefinition that were found so far.
-#[derive(Debug, Default)]
-pub(crate) struct SchemaComparison {
+#[derive(Debug)]
+pub(crate) struct SchemaComparison<'b> {
     /// Definition and versions of the changes to come.
     pub(crate) place: UnsafeChange,
     /// True if a property that the new schema lacks is compared with an empty one. False if its
     /// absence is a change by itself.
     pub(crate) ignores_removal: bool,
     pub(crate) changes: BTreeSet<UnsafeChange>,
+    bounds: &'b Bounds,
 }
 
-impl SchemaComparison {
-    /// Adds the unsafe changes of a property and of all properties in it.
-    pub(crate) fn compare(&mut self, property: &str, old: &Value, new: &Value) {
-        // Most properties are the same in two versions.
-        if old == new {
-            return;
-        }
-        let mut unhandled = Vec::new();
-        for keyword in keywords() {
-            let (before, after) = (value(old, keyword), value(new, keyword));
-            let change = || format!("{keyword}: {} -> {}", shown(before), shown(after));
-            match is_unsafe(keyword, before, after) {
-                Some(true) => self.add(property, keyword, change()),
-                None if !is_same(keyword, before, after) => unhandled.push(change()),
-                _ => {}
-            }
-        }
-        if !unhandled.is_empty() {
-            self.add(property, "unhandled", unhandled.join("; "));
-        }
-        let others: BTreeMap<String, &Value> = children(new).collect();
-        for (segment, child) in children(old) {
-            let property = format!("{property}{segment}");
-            match others.get(&segment) {
-                None if !self.ignores_removal => {
-                    let change = "the field and all in it are gone".to_owned();
-                    self.add(&property, "existingFieldRemoval", change);
-                }
-                other => self.compare(&property, child, other.unwrap_or(&&Value::Null)),
-            }
+impl<'b> SchemaComparison<'b> {
+    pub(crate) fn new(name: &str, ignores_removal: bool, bounds: &'b Bounds) -> Self {
+        Self {
+            place: UnsafeChange {
+                crd: name.to_owned(),
+                ..UnsafeChange::default()
+            },
+            ignores_removal,
+            changes: BTreeSet::new(),
+            bounds,
         }
     }
 
-    pub(crate) fn add(&mut self, property: &str, rule: &'static str, change: String) {
-        let mut found = self.place.clone();
-        (found.property, found.rule, found.change) = (property.to_owned(), rule, change);
+    /// Adds the unsafe changes of a property and of all properties in it.
+    pub(crate) fn compare(
+        &mut self,
+        property: &str,
+        old: &Value,
+        new: &Value,
+    ) -> Result<(), Exceeded> {
+        self.bounds.budget.charge(PROPERTY_STEPS)?;
+        // Most properties are the same in two versions.
+        if old == new {
+            return Ok(());
+        }
+        let mut unhandled = Vec::new();
+        for keyword in keywords() {
+            let before = value(old, keyword);
+            let after = value(new, keyword);
+            let judged = is_unsafe(keyword, before, after);
+            let is_change = match judged {
+                Some(is_unsafe) => is_unsafe,
+                None => !is_same(keyword, before, after, self.bounds)?,
+            };
+            if !is_change {
+                continue;
+            }
+            let change = format!("{keyword}: {} -> {}", shown(before), shown(after));
+            if judged.is_some() {
+                self.add(property, keyword, change)?;
+            } else {
+                unhandled.push(change);
+            }
+        }
+        if !unhandled.is_empty() {
+            self.add(property, "unhandled", unhandled.join("; "))?;
+        }
+        let others: BTreeMap<String, &Value> = children(new).collect();
+        for (segment, child) in children(old) {
+            let other = others.get(&segment).copied();
+            if other == Some(child) {
+                continue;
+            }
+            self.bounds
+                .budget
+                .charge_bytes(property.len() + segment.len())?;
+            let property = format!("{property}{segment}");
+            match other {
+                None if !self.ignores_removal => {
+                    let change = "the field and all in it are gone".to_owned();
+                    self.add(&property, "existingFieldRemoval", change)?;
+                }
+                other => self.compare(&property, child, other.unwrap_or(&Value::Null))?,
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn add(
+        &mut self,
+        property: &str,
+        rule: &'static str,
+        change: String,
+    ) -> Result<(), Exceeded> {
+        let found = UnsafeChange {
+            property: property.to_owned(),
+            rule,
+            change,
+            ..self.place.clone()
+        };
+        let texts = [&found.crd, &found.version, &found.property, &found.change];
+        let bytes: usize = texts.into_iter().map(String::len).sum();
+        self.bounds.answer(size_of::<UnsafeChange>() + bytes)?;
         self.changes.insert(found);
+        Ok(())
     }
 }

@@ -1,19 +1,27 @@
 //! Operators that a cluster has: from what kubectl prints, or from a plain list.
 
-use std::{collections::BTreeMap, slice};
+use std::collections::BTreeMap;
 
-use fbc::{Chunks, FbcError, FbcLimits};
-use olm::{BundleFields, Package, PropertyFields, UpgradeStep};
-use serde::Serialize;
+use fbc::{Chunks, FbcLimits};
+use olm::{BundleFields, PropertyFields, UpgradeStep};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
+use work::Budget;
+
+use crate::plan::PlanError;
 
 /// Size of the chunks in which documents are parsed, in bytes.
 const CHUNK_BYTES: usize = 1 << 20;
 
+/// Maximum size of what kubectl prints as YAML, in bytes: a ClusterServiceVersion has up to a
+/// megabyte, and OLM v0 copies it into each namespace. It is one document.
+const OBJECTS_BYTES_MAX: usize = 1 << 30;
+
 const NO_OPERATOR: &str = "it has no Subscription, no ClusterServiceVersion and no ClusterExtension, and lists no packages";
 
 /// Operator that is installed.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InstalledOperator {
     /// Name of the package; empty for a ClusterServiceVersion that no Subscription names and whose
@@ -27,7 +35,7 @@ pub struct InstalledOperator {
     pub version: Option<String>,
     /// Channel, if one was chosen.
     pub channel: Option<String>,
-    /// Values of `olm.maxOpenShiftVersion`, if they are known.
+    /// Values of `olm.maxOpenShiftVersion`, if they are known. Of several the first two.
     #[serde(skip)]
     pub max_openshift: Option<Vec<String>>,
 }
@@ -49,39 +57,6 @@ impl InstalledOperator {
             self.version.as_deref(),
         )
     }
-
-    /// Returns true if a package has the bundle, or one with the version if the bundle is not
-    /// known.
-    pub(crate) fn is_in(&self, package: &Package) -> bool {
-        let mut known = self.clone();
-        known.complete(&[package]);
-        package.bundles.contains_key(&known.step().bundle)
-    }
-
-    /// Takes from packages what the cluster does not tell.
-    pub(crate) fn complete(&mut self, packages: &[&Package]) {
-        let bundle = |version: &String| {
-            Some(
-                packages
-                    .iter()
-                    .find_map(|one| one.bundle_of(version))?
-                    .to_owned(),
-            )
-        };
-        self.bundle = self
-            .bundle
-            .take()
-            .or_else(|| self.version.as_ref().and_then(bundle));
-        let bundles = |name| packages.iter().find_map(|one| one.bundles.get(name));
-        let known = self.bundle.as_ref().and_then(bundles);
-        self.version = self.version.take().or_else(|| known?.version.clone());
-        self.max_openshift = self
-            .max_openshift
-            .take()
-            .or_else(|| Some(known?.max_openshift.clone()));
-        let default = || packages.iter().find_map(|one| one.default_channel.clone());
-        self.channel = self.channel.take().or_else(default);
-    }
 }
 
 impl Installed {
@@ -89,8 +64,8 @@ impl Installed {
     ///
     /// # Errors
     /// Input that is malformed or has no operator, and objects of OLM with another type for a text.
-    /// Other objects are ignored.
-    pub fn parse(text: &str) -> Result<Self, PlanError> {
+    /// Other objects are ignored. A budget that is used up.
+    pub fn parse(text: &str, budget: &Budget) -> Result<Self, PlanError> {
         let text = text.trim_start_matches('\u{feff}');
         let mut lines = text.lines().map(str::trim);
         let first = lines.find(|line| !line.is_empty() && !line.starts_with('#'));
@@ -98,12 +73,11 @@ impl Installed {
         // separator.
         let is_list = first
             .is_some_and(|line| !line.contains(':') && !line.starts_with(['{', '[', '-', '%']));
-        let read = if is_list {
-            Self::of_list
+        let installed = if is_list {
+            Self::of_list(text)?
         } else {
-            Self::of_objects
+            ClusterObjects::read(text, budget)?.joined()
         };
-        let installed = read(text)?;
         if installed == Self::default() {
             return Err(PlanError::Refused(NO_OPERATOR.to_owned()));
         }
@@ -114,62 +88,140 @@ impl Installed {
         let mut installed = Self::default();
         for (number, line) in text.lines().enumerate() {
             let line = line.split('#').next().unwrap_or_default();
-            let mut words = line.split_whitespace().map(str::to_owned);
-            let Some(package) = words.next() else {
-                continue;
-            };
-            let (version, channel) = (words.next(), words.next());
-            if version.is_none() || words.next().is_some() {
-                let problem = format!("line {} is not `package version [channel]`", number + 1);
-                return Err(PlanError::Refused(problem));
+            match line.split_whitespace().collect::<Vec<_>>()[..] {
+                [] => {}
+                [package, version] => installed.list(package, version, None),
+                [package, version, channel] => installed.list(package, version, Some(channel)),
+                _ => {
+                    let problem = format!("line {} is not `package version [channel]`", number + 1);
+                    return Err(PlanError::Refused(problem));
+                }
             }
-            installed.operators.push(InstalledOperator {
-                package,
-                version,
-                channel,
-                ..InstalledOperator::default()
-            });
         }
         Ok(installed)
     }
 
-    /// Joins each Subscription with its ClusterServiceVersion.
-    fn of_objects(text: &str) -> Result<Self, PlanError> {
-        let (limits, mut documents) = (FbcLimits::default(), Vec::<Value>::new());
-        for chunk in Chunks::new(text.as_bytes(), limits, CHUNK_BYTES) {
-            chunk?.metas(&limits, &mut |meta| {
-                documents.extend(serde_json::from_slice(meta.line));
-            })?;
-        }
-        let objects = documents.iter().flat_map(|document| {
-            let items = document["items"].as_array();
-            items.map_or(slice::from_ref(document), Vec::as_slice)
+    fn list(&mut self, package: &str, version: &str, channel: Option<&str>) {
+        self.operators.push(InstalledOperator {
+            package: package.to_owned(),
+            version: Some(version.to_owned()),
+            channel: channel.map(str::to_owned),
+            ..InstalledOperator::default()
         });
-        let (mut installed, mut versions) = (Self::default(), BTreeMap::new());
-        for object in objects.clone() {
-            if let Some(version) = installed_version(object)? {
-                versions.insert((version.namespace.clone(), version.bundle.clone()), version);
+    }
+}
+
+/// Objects of OLM in a cluster.
+#[derive(Default)]
+struct ClusterObjects {
+    /// Subscriptions and ClusterExtensions in the order of the input.
+    requests: Vec<OperatorRequest>,
+    /// ClusterServiceVersions by namespace and name.
+    versions: BTreeMap<(Option<String>, Option<String>), InstalledOperator>,
+}
+
+/// Subscription or ClusterExtension.
+struct OperatorRequest {
+    kind: String,
+    name: String,
+    operator: InstalledOperator,
+}
+
+/// Document that kubectl prints: an object, or a list of them.
+#[derive(Deserialize)]
+struct KubernetesList<'a> {
+    #[serde(borrow)]
+    items: Vec<&'a RawValue>,
+}
+
+/// Fields that tell the kind of an object.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ObjectHeader {
+    api_version: Value,
+    kind: Value,
+}
+
+impl ClusterObjects {
+    fn read(text: &str, budget: &Budget) -> Result<Self, PlanError> {
+        let mut objects = Self::default();
+        // JSON needs no copy of the whole document. What is no JSON may be YAML.
+        if serde_json::from_str::<&RawValue>(text).is_ok() {
+            objects.document(text, budget)?;
+            return Ok(objects);
+        }
+        let limits = FbcLimits {
+            document_bytes: OBJECTS_BYTES_MAX,
+            memory_bytes: OBJECTS_BYTES_MAX * FbcLimits::default().memory_ratio,
+            ..FbcLimits::default()
+        };
+        for chunk in Chunks::new(text.as_bytes(), limits, CHUNK_BYTES) {
+            let mut found = Ok(());
+            chunk?.metas(&limits, &mut |meta| {
+                if found.is_ok() {
+                    let line = String::from_utf8_lossy(meta.line);
+                    found = objects.document(&line, budget);
+                }
+            })?;
+            found?;
+        }
+        Ok(objects)
+    }
+
+    /// Adds the objects of a document in JSON.
+    fn document(&mut self, json: &str, budget: &Budget) -> Result<(), PlanError> {
+        let charged = budget.charge_bytes(json.len());
+        charged.map_err(|over| PlanError::exceeded(over, "the installed operators"))?;
+        match serde_json::from_str::<KubernetesList<'_>>(json) {
+            Ok(list) => list
+                .items
+                .into_iter()
+                .try_for_each(|item| self.object(item.get())),
+            Err(_) => self.object(json),
+        }
+    }
+
+    /// Adds an object, if it is one of OLM. A Subscription may be one of Knative.
+    fn object(&mut self, json: &str) -> Result<(), PlanError> {
+        let header: ObjectHeader = serde_json::from_str(json).unwrap_or_default();
+        let group = header.api_version.as_str().unwrap_or_default();
+        let is_olm = group.starts_with("operators.coreos.com/")
+            || group.starts_with("olm.operatorframework.io/");
+        let kind = header.kind.as_str().unwrap_or_default();
+        if !is_olm || !["Subscription", "ClusterExtension", VERSION].contains(&kind) {
+            return Ok(());
+        }
+        let fields = serde_json::from_str(json).unwrap_or_default();
+        let object = OlmObject { kind, fields };
+        match kind {
+            "Subscription" => self.requests.push(object.subscription()?),
+            "ClusterExtension" => self.requests.push(object.extension()?),
+            _ => {
+                if let Some(version) = object.installed_version()? {
+                    let name = (version.namespace.clone(), version.bundle.clone());
+                    self.versions.insert(name, version);
+                }
             }
         }
-        for object in objects {
-            let kind = kind(object);
-            let mut operator = match kind {
-                "Subscription" => read(
-                    object,
-                    ["/spec/name", "/status/installedCSV", "", "/spec/channel"],
-                )?,
-                "ClusterExtension" => read(object, EXTENSION)?,
-                _ => continue,
-            };
-            let name = text_at(object, "/metadata/name")?.unwrap_or_default();
+        Ok(())
+    }
+
+    /// Joins each Subscription with its ClusterServiceVersion.
+    fn joined(mut self) -> Installed {
+        let mut installed = Installed::default();
+        for request in self.requests {
+            let OperatorRequest {
+                kind,
+                name,
+                mut operator,
+            } = request;
             let Some(bundle) = &operator.bundle else {
                 let notice = format!("{kind} {name}: nothing is installed yet");
                 installed.notices.push(notice);
                 continue;
             };
-            if let Some(version) =
-                versions.remove(&(operator.namespace.clone(), operator.bundle.clone()))
-            {
+            let key = (operator.namespace.clone(), operator.bundle.clone());
+            if let Some(version) = self.versions.remove(&key) {
                 operator.version = version.version;
                 operator.max_openshift = version.max_openshift;
             } else if kind == "Subscription" {
@@ -180,121 +232,115 @@ impl Installed {
             }
             installed.operators.push(operator);
         }
-        installed.operators.extend(versions.into_values());
-        Ok(installed)
+        installed.operators.extend(self.versions.into_values());
+        installed
     }
 }
 
-/// Returns the kind of an object of OLM; empty for another one, as a Subscription may be one of
-/// Knative.
-fn kind(object: &Value) -> &str {
-    let group = object["apiVersion"].as_str().unwrap_or_default();
-    let is_olm = group.starts_with("operators.coreos.com/")
-        || group.starts_with("olm.operatorframework.io/");
-    object["kind"]
-        .as_str()
-        .filter(|_| is_olm)
-        .unwrap_or_default()
+const VERSION: &str = "ClusterServiceVersion";
+
+/// Object of OLM.
+struct OlmObject<'a> {
+    kind: &'a str,
+    fields: Value,
 }
 
-/// Returns the text at a JSON pointer (RFC 6901), if it is there and not empty. An empty pointer
-/// finds nothing.
-fn text_at(object: &Value, field: &str) -> Result<Option<String>, PlanError> {
-    match object.pointer(field).filter(|_| !field.is_empty()) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text.clone()).filter(|text| !text.is_empty())),
-        Some(_) => {
-            let (kind, name) = (
-                kind(object),
-                object["metadata"]["name"].as_str().unwrap_or_default(),
-            );
-            let field = field[1..].replace('/', ".").replace("~1", "/");
-            Err(PlanError::Refused(format!(
-                "{kind} {name}: {field} is no text"
-            )))
+impl OlmObject<'_> {
+    /// Returns the text at a JSON pointer (RFC 6901), if it is there and not empty.
+    fn text(&self, field: &str) -> Result<Option<String>, PlanError> {
+        match self.fields.pointer(field) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) if text.is_empty() => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(_) => {
+                let name = self.fields["metadata"]["name"].as_str().unwrap_or_default();
+                let field = field[1..].replace('/', ".").replace("~1", "/");
+                let problem = format!("{} {name}: {field} is no text", self.kind);
+                Err(PlanError::Refused(problem))
+            }
         }
     }
-}
 
-/// Pointers to package, bundle, version and channel in a ClusterExtension.
-const EXTENSION: [&str; 4] = [
-    "/spec/source/catalog/packageName",
-    "/status/install/bundle/name",
-    "/status/install/bundle/version",
-    "/spec/source/catalog/channels/0",
-];
-
-/// Reads an object by pointers to its package, bundle, version and channel. An empty pointer reads
-/// nothing.
-fn read(
-    object: &Value,
-    [package, bundle, version, channel]: [&str; 4],
-) -> Result<InstalledOperator, PlanError> {
-    let text = |field| text_at(object, field);
-    Ok(InstalledOperator {
-        package: text(package)?.unwrap_or_default(),
-        namespace: text("/metadata/namespace")?,
-        bundle: text(bundle)?,
-        version: text(version)?,
-        channel: text(channel)?,
-        max_openshift: None,
-    })
-}
-
-/// Returns what a ClusterServiceVersion tells of itself; `None` for another object, and for one
-/// that OLM v0 has copied from another namespace.
-fn installed_version(version: &Value) -> Result<Option<InstalledOperator>, PlanError> {
-    let text = |field| text_at(version, field);
-    if kind(version) != "ClusterServiceVersion" {
-        return Ok(None);
+    fn request(&self, operator: InstalledOperator) -> Result<OperatorRequest, PlanError> {
+        Ok(OperatorRequest {
+            kind: self.kind.to_owned(),
+            name: self.text("/metadata/name")?.unwrap_or_default(),
+            operator,
+        })
     }
-    let mut operator = read(version, ["", "/metadata/name", "/spec/version", ""])?;
-    let origin = text("/metadata/annotations/olm.operatorNamespace")?;
-    if origin.is_some() && origin != operator.namespace
-        || text("/metadata/labels/olm.copiedFrom")?.is_some()
-        || text("/status/reason")?.as_deref() == Some("Copied")
-    {
-        return Ok(None);
+
+    fn subscription(&self) -> Result<OperatorRequest, PlanError> {
+        self.request(InstalledOperator {
+            package: self.text("/spec/name")?.unwrap_or_default(),
+            namespace: self.text("/metadata/namespace")?,
+            bundle: self.text("/status/installedCSV")?,
+            channel: self.text("/spec/channel")?,
+            ..InstalledOperator::default()
+        })
     }
-    // Here OLM v0 repeats the properties of the bundle.
-    if let Some(json) = text("/metadata/annotations/operatorframework.io~1properties")? {
-        // It takes an annotation that it cannot read for an operator that stops the cluster.
-        operator.max_openshift = Some(vec!["null".to_owned()]);
-        if let Ok(BundleFields { properties, .. }) = serde_json::from_str(&json) {
-            let properties: Vec<PropertyFields<'_>> = properties.unwrap_or_default();
-            let package = properties
-                .iter()
-                .find(|property| property.kind == "olm.package");
-            let package = package.and_then(PropertyFields::value::<Value>);
-            let package = package
-                .as_ref()
-                .and_then(|package| package["packageName"].as_str());
-            operator.package = package.unwrap_or_default().to_owned();
-            operator.max_openshift = Some(
-                properties
-                    .iter()
-                    .filter_map(PropertyFields::max_openshift)
-                    .collect(),
-            );
+
+    fn extension(&self) -> Result<OperatorRequest, PlanError> {
+        let package = self.text("/spec/source/catalog/packageName")?;
+        self.request(InstalledOperator {
+            package: package.unwrap_or_default(),
+            namespace: self.text("/metadata/namespace")?,
+            bundle: self.text("/status/install/bundle/name")?,
+            version: self.text("/status/install/bundle/version")?,
+            channel: self.text("/spec/source/catalog/channels/0")?,
+            max_openshift: None,
+        })
+    }
+
+    /// Returns what a ClusterServiceVersion tells of itself; `None` for one that OLM v0 has copied
+    /// from another namespace.
+    fn installed_version(&self) -> Result<Option<InstalledOperator>, PlanError> {
+        let mut operator = InstalledOperator {
+            namespace: self.text("/metadata/namespace")?,
+            bundle: self.text("/metadata/name")?,
+            version: self.text("/spec/version")?,
+            ..InstalledOperator::default()
+        };
+        let origin = self.text("/metadata/annotations/olm.operatorNamespace")?;
+        if origin.is_some() && origin != operator.namespace
+            || self.text("/metadata/labels/olm.copiedFrom")?.is_some()
+            || self.text("/status/reason")?.as_deref() == Some("Copied")
+        {
+            return Ok(None);
         }
+        // Here OLM v0 repeats the properties of the bundle.
+        if let Some(json) = self.text("/metadata/annotations/operatorframework.io~1properties")? {
+            operator.read_properties(&json);
+        }
+        Ok(Some(operator))
     }
-    Ok(Some(operator))
 }
 
-/// Input that cannot be planned.
-#[derive(Debug, thiserror::Error)]
-pub enum PlanError {
-    /// A document that is malformed or exceeds a limit.
-    #[error("cannot read the installed operators")]
-    Document(#[from] FbcError),
-    /// Anything else that is wrong with the input, and where.
-    #[error("{0}")]
-    Refused(String),
+impl InstalledOperator {
+    /// Reads the annotation with the properties of the bundle.
+    fn read_properties(&mut self, json: &str) {
+        let Ok(BundleFields { properties, .. }) = serde_json::from_str(json) else {
+            // OLM v0 takes an annotation that it cannot read for an operator that stops the cluster.
+            self.max_openshift = Some(vec!["null".to_owned()]);
+            return;
+        };
+        let properties: Vec<PropertyFields<'_>> = properties.unwrap_or_default();
+        let package = properties
+            .iter()
+            .find(|property| property.kind == "olm.package")
+            .and_then(PropertyFields::value::<Value>);
+        if let Some(package) = package {
+            let name = package["packageName"].as_str();
+            self.package = name.unwrap_or_default().to_owned();
+        }
+        let max = properties.iter().filter_map(PropertyFields::max_openshift);
+        self.max_openshift = Some(max.take(2).collect());
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
+    use work::Budget;
 
     use super::Installed;
 
@@ -360,7 +406,7 @@ mod tests {
     #[case::malformed("{\"kind\": \n".to_owned(), "cannot read the installed operators")]
     #[case::field_of_another_type(list(&[&VERSION.replace(r#""1.0.0""#, "1")]), "ClusterServiceVersion p.v1: spec.version is no text")]
     fn installed_operators_are_read_in_each_form(#[case] text: String, #[case] expected: &str) {
-        let found = match Installed::parse(&text) {
+        let found = match Installed::parse(&text, &Budget::default()) {
             Ok(installed) => {
                 let operators = installed.operators.iter().map(|one| {
                     let max = one.max_openshift.as_ref().map(|max| max.join(","));

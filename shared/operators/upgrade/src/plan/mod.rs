@@ -1,17 +1,23 @@
 //! Ways from one version to another, and the order of steps before a cluster moves on.
 
 mod draw;
+mod error;
+mod image_set;
 mod installed;
+mod known;
 mod operator;
+mod planner;
+mod requirements;
 mod support;
 mod upgrade_plan;
 mod ways;
 
 pub use draw::{GraphFormat, draw};
-pub use installed::{Installed, InstalledOperator, PlanError};
+pub use error::PlanError;
+pub use installed::{Installed, InstalledOperator};
 pub use operator::{BundleStep, PlannedOperator, UpgradeOrder, wrapped};
 pub use support::{OpenShiftMinor, Support, SupportState};
-pub use upgrade_plan::{PackageSet, PlanInput, UpgradePlan};
+pub use upgrade_plan::{PlanCatalog, PlanInput, UpgradePlan};
 pub use ways::{ChannelWay, Ways};
 
 #[cfg(test)]

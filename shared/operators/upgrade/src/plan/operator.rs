@@ -1,14 +1,18 @@
 //! The plan for one operator, and its words for people.
 
-use std::{collections::BTreeSet, iter};
+use std::collections::BTreeSet;
+use std::iter;
 
-use olm::UpgradeStep;
+use olm::{UpgradeStep, UpgradeWay};
 use serde::Serialize;
 
 use crate::plan::{InstalledOperator, Support};
 
 /// Largest width of a remark, in characters.
 const NOTE_CHARS: usize = 100;
+
+/// Number of characters after which the steps in a remark end with an ellipsis. Fewer are printed.
+const STEPS_CHARS: usize = 2000;
 
 /// Order in which an operator and the cluster move on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -27,7 +31,7 @@ pub enum UpgradeOrder {
 }
 
 /// Plan for one operator.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedOperator {
     /// Operator as it is installed, with what the catalogs know of it.
@@ -46,9 +50,9 @@ pub struct PlannedOperator {
     /// Newest version to which it may be updated before.
     pub at_most: Option<String>,
     /// Steps that OLM v0 takes now, in the present catalog.
-    pub now: Vec<UpgradeStep>,
+    pub now: UpgradeWay,
     /// Steps that it takes afterwards: from the installed version, or else from `at_least`.
-    pub after: Vec<UpgradeStep>,
+    pub after: UpgradeWay,
     /// Deprecations of the package, the channel and the last bundle, in the catalog after the
     /// upgrade.
     pub deprecations: Vec<String>,
@@ -63,16 +67,22 @@ pub struct PlannedOperator {
     pub support: Support,
     /// Support of the last version.
     pub target_support: Support,
+    /// Bundle that is installed in the end.
+    #[serde(skip)]
+    pub last: UpgradeStep,
     /// Catalog of the steps now.
     #[serde(skip)]
     pub(crate) present_catalog: Option<String>,
     /// Number of steps that must be taken before the upgrade of the cluster.
     #[serde(skip)]
     pub(crate) before: usize,
+    /// True if the steps now end beyond `at_most`.
+    #[serde(skip)]
+    pub(crate) goes_beyond: bool,
 }
 
 /// Changes by the bundle of a step that want a look before it is taken.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BundleStep {
     /// Version before the step, or the bundle without one.
@@ -100,70 +110,109 @@ impl UpgradeOrder {
 impl PlannedOperator {
     /// Returns all bundles on the way: the installed one, those before the upgrade of the cluster,
     /// and those afterwards.
-    pub fn way(&self) -> Vec<UpgradeStep> {
-        let steps = self.now[..self.before].iter().chain(&self.after);
-        iter::once(self.installed.step())
-            .chain(steps.cloned())
-            .collect()
+    pub fn way(&self) -> impl Iterator<Item = UpgradeStep> {
+        let steps = self.now.steps().take(self.before).chain(self.after.steps());
+        iter::once(self.installed.step()).chain(steps.cloned())
     }
 
-    /// Returns the bundle that is installed in the end.
-    pub fn last(&self) -> UpgradeStep {
-        self.way().pop().unwrap_or_default()
+    /// Returns about the size of its texts in memory, in bytes, without the steps and
+    /// what is missing.
+    pub(crate) fn bytes(&self) -> usize {
+        let installed = &self.installed;
+        let texts = [
+            &installed.namespace,
+            &installed.bundle,
+            &installed.version,
+            &installed.channel,
+            &self.reason,
+            &self.max_open_shift,
+            &self.support.phase,
+            &self.target_support.phase,
+        ];
+        let all = texts.into_iter().flatten().chain(&self.deprecations);
+        size_of::<Self>() + installed.package.len() + all.map(String::len).sum::<usize>()
     }
 
     /// Returns remarks for people.
     pub fn notes(&self) -> Vec<String> {
-        let steps = |name: &str, steps: &[UpgradeStep]| {
-            (steps.len() > 1).then(|| format!("{name}: {}", UpgradeStep::labels(steps)))
-        };
-        let last = self.now.last().map(UpgradeStep::label);
-        let most = self.at_most.as_deref().filter(|most| last != Some(*most));
-        let (present, target) = (&self.installed.channel, &self.target_channel);
-        let moved = target
-            .as_ref()
-            .filter(|_| present.is_some() && present != target);
-        let is_unfit = self.target_support.is_compatible == Some(false);
-        let notes = [
-            self.reason.clone(),
-            most.map(|most| format!("before the cluster, not beyond {most}")),
-            moved.map(|channel| format!("its channel is gone: switch to {channel}")),
-            steps("steps now", &self.now),
-            steps("steps afterwards", &self.after),
-            is_unfit.then(|| "its last version is not for this version of OpenShift".to_owned()),
-        ];
-        let deprecations = self
-            .deprecations
-            .iter()
-            .map(|message| format!("deprecated: {message}"));
-        let missing = self.missing.iter().map(|what| format!("requires {what}"));
-        let bundles = self.bundles.iter().filter_map(BundleStep::note);
-        let notes = notes.into_iter().flatten().chain(deprecations);
-        notes.chain(missing).chain(bundles).collect()
+        let mut notes = Vec::new();
+        notes.extend(self.reason.clone());
+        if let Some(most) = &self.at_most
+            && self.goes_beyond
+        {
+            notes.push(format!("before the cluster, not beyond {most}"));
+        }
+        if let Some(channel) = &self.target_channel
+            && self.installed.channel.is_some()
+            && self.installed.channel != self.target_channel
+        {
+            notes.push(format!("its channel is gone: switch to {channel}"));
+        }
+        for (name, way) in [("steps now", &self.now), ("steps afterwards", &self.after)] {
+            if way.len() > 1 {
+                notes.push(format!("{name}: {}", labels(way)));
+            }
+        }
+        if self.target_support.is_compatible == Some(false) {
+            notes.push("its last version is not for this version of OpenShift".to_owned());
+        }
+        for message in &self.deprecations {
+            notes.push(format!("deprecated: {message}"));
+        }
+        for what in &self.missing {
+            notes.push(format!("requires {what}"));
+        }
+        notes.extend(self.bundles.iter().filter_map(BundleStep::note));
+        notes
     }
+}
+
+/// Returns the labels of the steps, with an ellipsis in place of what is too long to be read.
+fn labels(way: &UpgradeWay) -> String {
+    let mut text = String::new();
+    let mut chars = 0;
+    for step in way.steps() {
+        if chars > STEPS_CHARS {
+            return text + " -> ...";
+        }
+        if !text.is_empty() {
+            text += " -> ";
+        }
+        text += step.label();
+        chars += 4 + step.label().chars().count();
+    }
+    text
 }
 
 impl BundleStep {
     fn note(&self) -> Option<String> {
-        let (unsafe_changes, permissions) = (self.unsafe_changes, self.gained_permissions);
-        let steps = format!("{} -> {}", self.from, self.to);
-        let changes =
-            format!("unsafe changes: {unsafe_changes}, gained permissions: {permissions}");
-        (unsafe_changes + permissions > 0).then(|| format!("{steps}: {changes}"))
+        if self.unsafe_changes + self.gained_permissions == 0 {
+            return None;
+        }
+        Some(format!(
+            "{} -> {}: unsafe changes: {}, gained permissions: {}",
+            self.from, self.to, self.unsafe_changes, self.gained_permissions
+        ))
     }
 }
 
 /// Breaks a text at spaces into lines that fit into 100 columns, unless a word does not. Continued
 /// lines are indented.
 pub fn wrapped(text: &str) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        let fits = |line: &String| line.chars().count() + 1 + word.chars().count() <= NOTE_CHARS;
-        match lines.last_mut() {
-            Some(line) if fits(line) => *line += &format!(" {word}"),
-            Some(_) => lines.push(format!("  {word}")),
-            None => lines.push(word.to_owned()),
+    let mut text_lines = String::new();
+    let mut width = 0;
+    for (at, word) in text.split(' ').enumerate() {
+        let chars = word.chars().count();
+        if at == 0 {
+            width = chars;
+        } else if width + 1 + chars <= NOTE_CHARS {
+            text_lines.push(' ');
+            width += 1 + chars;
+        } else {
+            text_lines += "\n  ";
+            width = 2 + chars;
         }
+        text_lines += word;
     }
-    lines.join("\n") + "\n"
+    text_lines + "\n"
 }

@@ -1,9 +1,9 @@
 //! Versions of OpenShift, and the support of a version on a day.
 
+use std::collections::HashMap;
 use std::{fmt, str::FromStr};
 
-use olm::{Day, Lifecycle, comparable_version};
-use semver::Version;
+use olm::{Day, Lifecycle, LifecycleVersion, comparable_version};
 use serde::Serialize;
 
 use crate::plan::PlanError;
@@ -20,15 +20,16 @@ impl FromStr for OpenShiftMinor {
 
     fn from_str(text: &str) -> Result<Self, PlanError> {
         let zeros = ".0".repeat(2_usize.saturating_sub(text.matches('.').count()));
-        let version = comparable_version(&format!("{text}{zeros}"));
-        // OLM v0 refuses a property with a patch version.
-        let minor = version.filter(|version| version.patch == 0 && version.pre.is_empty());
-        let minor = minor.map(|Version { major, minor, .. }| Self { major, minor });
-        minor.ok_or_else(|| {
-            PlanError::Refused(format!(
+        match comparable_version(&format!("{text}{zeros}")) {
+            // OLM v0 refuses a property with a patch version.
+            Some(version) if version.patch == 0 && version.pre.is_empty() => Ok(Self {
+                major: version.major,
+                minor: version.minor,
+            }),
+            _ => Err(PlanError::Refused(format!(
                 "{text:?} is not a version of OpenShift such as 4.21"
-            ))
-        })
+            ))),
+        }
     }
 }
 
@@ -67,52 +68,82 @@ pub enum SupportState {
     NoData,
 }
 
-impl Support {
-    /// Finds the support of a version. Two documents of one package contradict each other, so they
-    /// count as none.
+/// Support of the versions of one package, each found once.
+#[derive(Debug, Default)]
+pub(crate) struct PackageSupport {
+    versions: HashMap<String, LifecycleVersion>,
+    /// Support by minor version.
+    found: HashMap<String, Support>,
+}
+
+impl PackageSupport {
+    /// Reads the documents of a package. Two of them contradict each other, so they count as none.
+    pub(crate) fn new(documents: &[&String]) -> Self {
+        let mut support = Self::default();
+        if let [document] = documents {
+            let lifecycle: Lifecycle = serde_json::from_str(document).unwrap_or_default();
+            for version in lifecycle.versions {
+                let name = version.name.clone();
+                support.versions.entry(name).or_insert(version);
+            }
+        }
+        support
+    }
+
+    /// Returns the support of a version on a day.
     pub(crate) fn of(
-        documents: &[&String],
+        &mut self,
         version: &str,
         on: Day,
         cluster: Option<OpenShiftMinor>,
-    ) -> Self {
-        let name = comparable_version(version)
-            .map(|version| format!("{}.{}", version.major, version.minor));
-        let lifecycle: Lifecycle = match documents {
-            [document] => serde_json::from_str(document).unwrap_or_default(),
-            _ => Lifecycle::default(),
+    ) -> Support {
+        let Some(version) = comparable_version(version) else {
+            return Support::default();
         };
-        let mut versions = lifecycle.versions.iter();
-        let Some(found) = versions.find(|version| Some(&version.name) == name.as_ref()) else {
-            return Self::default();
+        let name = format!("{}.{}", version.major, version.minor);
+        let Some(found) = self.versions.get(&name) else {
+            return Support::default();
         };
-        let mut platforms = found.platform_compatibility.iter();
-        let platform = platforms
-            .find(|platform| platform.name == "openshift")
-            .zip(cluster);
-        let phases = found
-            .phases
+        let support = self.found.entry(name);
+        support
+            .or_insert_with(|| Support::new(found, on, cluster))
+            .clone()
+    }
+}
+
+impl Support {
+    fn new(version: &LifecycleVersion, on: Day, cluster: Option<OpenShiftMinor>) -> Self {
+        let mut support = Self::default();
+        let openshift = version
+            .platform_compatibility
             .iter()
-            .map(|phase| Some((phase.days()?, &phase.name)));
-        // A phase that cannot be read leaves a gap, so none is believed.
-        let phases = phases.collect::<Option<Vec<_>>>().unwrap_or_default();
-        let last = phases.iter().map(|(days, _)| *days.end()).max();
-        let phase = phases.iter().find(|(days, _)| days.contains(&on));
-        let is_later = phases.iter().any(|(days, _)| *days.start() > on);
-        Self {
-            state: match last {
-                None => SupportState::NoData,
-                Some(_) if phase.is_some() => SupportState::Supported,
-                Some(_) if is_later => SupportState::NotYet,
-                Some(_) => SupportState::SelfSupport,
-            },
-            days_left: last
-                .filter(|_| phase.is_some())
-                .map(|last| last.days_after(on)),
-            phase: phase.map(|(_, name)| (*name).clone()),
-            is_compatible: platform
-                .map(|(platform, cluster)| platform.versions.contains(&cluster.to_string())),
+            .find(|platform| platform.name == "openshift");
+        if let Some(platform) = openshift
+            && let Some(cluster) = cluster
+        {
+            support.is_compatible = Some(platform.versions.contains(&cluster.to_string()));
         }
+        let mut phases = Vec::new();
+        for phase in &version.phases {
+            let Some(days) = phase.days() else {
+                // It leaves a gap, so none is believed.
+                return support;
+            };
+            phases.push((days, &phase.name));
+        }
+        let Some(last) = phases.iter().map(|(days, _)| *days.end()).max() else {
+            return support;
+        };
+        if let Some((_, name)) = phases.iter().find(|(days, _)| days.contains(&on)) {
+            support.state = SupportState::Supported;
+            support.days_left = Some(last.days_after(on));
+            support.phase = Some((*name).clone());
+        } else if phases.iter().any(|(days, _)| *days.start() > on) {
+            support.state = SupportState::NotYet;
+        } else {
+            support.state = SupportState::SelfSupport;
+        }
+        support
     }
 }
 

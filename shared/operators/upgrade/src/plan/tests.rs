@@ -1,9 +1,11 @@
 use std::collections::BTreeMap;
 
-use olm::{Package, PackageParser, UpgradeRule, UpgradeStep};
+use olm::{Package, PackageParser, UpgradeRule, UpgradeStep, UpgradeWay};
 use rstest::rstest;
 use serde_json::json;
+use work::Budget;
 
+use crate::Bounds;
 use crate::plan::*;
 
 /// Builds the lines of the package `p` from channels such as
@@ -32,7 +34,8 @@ fn lines(channels: &str) -> String {
                 let mut words = entry.split(' ');
                 let version = words.next().unwrap();
                 let bundle = bundles.entry(version).or_default();
-                let (mut fields, mut skips) = (format!(r#""name":"p.v{version}""#), Vec::new());
+                let mut fields = format!(r#""name":"p.v{version}""#);
+                let mut skips = Vec::new();
                 for (kind, word) in words.map(|word| word.split_at(1)) {
                     match kind {
                         "<" => fields += &format!(r#","replaces":"p.v{word}""#),
@@ -65,33 +68,38 @@ fn package(channels: &str) -> Package {
     PackageParser::parse(lines(channels).as_bytes())
 }
 
-/// Returns a package in catalogs with `&&` between: `-` for none, else channels as in [`lines`]
-/// with `|` between, then documents after a `+` each.
-fn set(catalog: &str, text: &str) -> PackageSet {
-    let package = |text: &str| {
-        let (channels, documents) = text.split_once('+').unwrap_or((text, ""));
-        let documents: Vec<String> = documents
-            .split('+')
-            .map(|one| one.replace('\n', ""))
-            .collect();
-        let lines = lines(&channels.replace('|', "\n")) + &documents.join("\n");
-        PackageParser::parse(lines.as_bytes())
-    };
-    let packages = text.split("&&").filter(|text| *text != "-");
-    let packages = packages
+/// Returns catalogs with a package each, with `&&` between: `-` for none, else channels as in
+/// [`lines`] with `|` between, then documents after a `+` each.
+fn set(catalog: &str, text: &str) -> Vec<PlanCatalog> {
+    let texts = text.split("&&").filter(|text| *text != "-");
+    texts
         .zip(["", "-2"])
-        .map(|(text, number)| (format!("{catalog}{number}"), package(text)));
-    BTreeMap::from([("p".to_owned(), packages.collect())])
+        .map(|(text, number)| {
+            let (channels, documents) = text.split_once('+').unwrap_or((text, ""));
+            let documents: Vec<String> = documents
+                .split('+')
+                .map(|one| one.replace('\n', ""))
+                .collect();
+            let lines = lines(&channels.replace('|', "\n")) + &documents.join("\n");
+            let package = PackageParser::parse(lines.as_bytes());
+            PlanCatalog {
+                name: format!("{catalog}{number}"),
+                packages: BTreeMap::from([("p".to_owned(), package)]),
+            }
+        })
+        .collect()
 }
 
 fn planned(installed: &str, from: &str, to: &str) -> UpgradePlan {
-    UpgradePlan::new(PlanInput {
-        installed: &Installed::parse(installed).unwrap().operators,
+    let installed = Installed::parse(installed, &Budget::default()).unwrap();
+    let input = PlanInput {
+        installed: &installed.operators,
         from: &set("old", from),
         to: &set("new", to),
         cluster: Some("4.21".parse().unwrap()),
         on: "2026-11-26".parse().unwrap(),
-    })
+    };
+    UpgradePlan::new(input, &Bounds::default()).unwrap()
 }
 
 const LINE: &str = "c: 1.0.0; 1.1.0 <1.0.0; 1.2.0 <1.1.0";
@@ -146,12 +154,9 @@ fn plan_of_situation_has_verdict() {
         };
         let plan = planned(installed, from, to);
         let row = &plan.operators[0];
-        let labels = |steps: &[UpgradeStep]| {
-            steps
-                .iter()
-                .map(UpgradeStep::label)
-                .collect::<Vec<_>>()
-                .join(" ")
+        let labels = |way: &UpgradeWay| {
+            let labels: Vec<&str> = way.steps().map(UpgradeStep::label).collect();
+            labels.join(" ")
         };
         let word = |name: &str, value: Option<&String>| {
             value
@@ -269,7 +274,7 @@ fn ways_tell_steps_or_reason() {
             panic!("{question}");
         };
         let to = (!to.is_empty()).then_some(to);
-        let ways = Ways::new("p", &package(CHANNELS), from, to).unwrap();
+        let ways = Ways::new("p", &package(CHANNELS), from, to, &Bounds::default()).unwrap();
         let texts = ways.channels.iter().map(|way| {
             let steps = way.steps.as_ref();
             let steps = steps.map(|steps| {
@@ -304,7 +309,7 @@ fn ways_tell_steps_or_reason() {
 fn ways_of_unknown_version_are_refused() {
     let unknown = "package p has no version and no bundle";
     let error = |from, to| {
-        Ways::new("p", &package(CHANNELS), from, to)
+        Ways::new("p", &package(CHANNELS), from, to, &Bounds::default())
             .unwrap_err()
             .to_string()
     };
@@ -320,6 +325,7 @@ fn steps_name_fields_that_offer_them() {
         &package("c: 1.0.0; 1.1.0 <1.0.0 -1.0.0 ~<1.1.0"),
         "1.0.0",
         None,
+        &Bounds::default(),
     )
     .unwrap();
     let steps = ways.channels[0].steps.as_ref().unwrap();
@@ -334,7 +340,7 @@ fn steps_name_fields_that_offer_them() {
 }
 
 fn drawn(format: GraphFormat, channels: &str) -> String {
-    draw(format, "p", &package(channels))
+    draw(format, "p", &package(channels), &Bounds::default()).unwrap()
 }
 
 #[rstest]
@@ -370,7 +376,7 @@ fn draw_has_edges_of_each_channel(#[case] format: GraphFormat, #[case] parts: &[
 fn draw_escapes_names() {
     let line = r#"{"entries":[{"name":"a\"]--> <b>#\u001b"}],"name":"c","schema":"olm.channel"}"#;
     let package = PackageParser::parse(format!("{line}\n").as_bytes());
-    let drawn = |format| draw(format, "p", &package);
+    let drawn = |format| draw(format, "p", &package, &Bounds::default()).unwrap();
     for (format, escaped) in [
         (GraphFormat::Mermaid, r#"n0["a#34;]--#62; #60;b#62;#35;"#),
         (GraphFormat::Dot, r#"label="a\"]-->"#),

@@ -1,10 +1,11 @@
 //! Ways from one version of a package to another.
 
 use model::text::did_you_mean;
-use olm::{Channel, Package, UpgradeGraph, UpgradeStep, comparable_version};
+use olm::{BundleVersions, Channel, Package, UpgradeGraph, UpgradeStep, comparable_version};
 use serde::Serialize;
 
 use crate::plan::PlanError;
+use crate::{Bounds, Exceeded};
 
 /// Ways from one version of a package to another, channel by channel.
 #[derive(Debug, Serialize)]
@@ -41,51 +42,47 @@ impl Ways {
     /// Finds the fewest steps in each channel. `from` and `to` are versions or names of bundles.
     ///
     /// # Errors
-    /// A version or bundle that the package does not have. `from` may be a version that is no
-    /// longer there.
+    /// A version or bundle that the package does not have, and bounds that are exceeded. `from` may
+    /// be a version that is no longer there.
     pub fn new(
         name: &str,
         package: &Package,
         from: &str,
         to: Option<&str>,
+        bounds: &Bounds,
     ) -> Result<Self, PlanError> {
+        let versions = BundleVersions::new(package);
         let unknown = |text: &str| {
-            let versions = package
+            let written = package
                 .bundles
                 .values()
                 .filter_map(|bundle| bundle.version.as_deref());
-            let similar = did_you_mean(text, versions.chain(bundle_names(package)));
+            let similar = did_you_mean(text, written.chain(bundle_names(package)));
             PlanError::Refused(format!(
                 "package {name} has no version and no bundle {text:?}{similar}"
             ))
         };
-        let find = |text: &str| {
-            let named = bundle_names(package).find(|name| *name == text);
-            named
-                .or_else(|| package.bundle_of(text))
-                .ok_or_else(|| unknown(text))
+        let start = match find(package, &versions, from) {
+            Some(bundle) => UpgradeStep::start(bundle, package.version_of(bundle)),
+            None if comparable_version(from).is_none() => return Err(unknown(from)),
+            None => UpgradeStep::start("", Some(from)),
         };
-        let start = match find(from) {
-            Ok(bundle) => UpgradeStep::start(bundle, package.version_of(bundle)),
-            Err(error) if comparable_version(from).is_none() => return Err(error),
-            Err(_) => UpgradeStep::start("", Some(from)),
+        let goal = match to {
+            Some(to) => Some(find(package, &versions, to).ok_or_else(|| unknown(to))?),
+            None => None,
         };
-        let goal = to.map(find).transpose()?;
+        let search = WaySearch {
+            package,
+            start,
+            goal,
+            bounds,
+        };
         let mut channels = Vec::new();
         for (channel, content) in &package.channels {
-            let mut goals = goal.map_or_else(|| content.heads(), |goal| vec![goal]);
-            if goals.is_empty() {
-                goals.push("");
-            }
-            for goal in goals {
-                let way = find_way(package, content, &start, goal);
-                channels.push(ChannelWay {
-                    channel: channel.clone(),
-                    is_default: package.default_channel.as_ref() == Some(channel),
-                    reason: way.as_ref().err().cloned(),
-                    steps: way.ok(),
-                });
-            }
+            let ways = search.ways(channel, content);
+            channels.extend(ways.map_err(|exceeded| {
+                PlanError::exceeded(exceeded, &format!("package {name}, channel {channel}"))
+            })?);
         }
         Ok(Self {
             format_version: 1,
@@ -102,24 +99,75 @@ impl Ways {
     }
 }
 
-/// Returns the steps to an entry, or the reason for which there are none.
-fn find_way(
-    package: &Package,
-    channel: &Channel,
-    start: &UpgradeStep,
-    goal: &str,
-) -> Result<Vec<UpgradeStep>, String> {
-    let graph = UpgradeGraph::new(package, channel);
-    let has = |name: &str| channel.entries.contains_key(name);
-    let steps = graph.fewest_steps(start, goal).filter(|_| has(goal));
-    let has_update = || graph.updates(start).any(|step| step.bundle != start.bundle);
-    steps.ok_or_else(|| match goal {
-        "" => "the channel has no head".to_owned(),
-        _ if !has(goal) => format!("{goal} is not in the channel"),
-        _ if has_update() => format!("no way leads to {goal}"),
-        _ if has(&start.bundle) => "no entry updates this version".to_owned(),
-        _ => "the version is not in the channel, and no entry updates it".to_owned(),
-    })
+/// Question about ways, without the channel.
+struct WaySearch<'a> {
+    package: &'a Package,
+    start: UpgradeStep,
+    /// Bundle to which the ways lead. `None`: the heads.
+    goal: Option<&'a str>,
+    bounds: &'a Bounds,
+}
+
+impl WaySearch<'_> {
+    /// Finds the ways along a channel.
+    fn ways(&self, name: &str, channel: &Channel) -> Result<Vec<ChannelWay>, Exceeded> {
+        let graph = UpgradeGraph::new(self.package, channel, &self.bounds.budget)?;
+        let fewest = graph.fewest_steps(&self.start, &self.bounds.budget)?;
+        let mut goals = match self.goal {
+            Some(goal) => vec![goal],
+            None => channel.heads(),
+        };
+        if goals.is_empty() {
+            goals.push("");
+        }
+        let mut ways = Vec::with_capacity(goals.len());
+        for goal in goals {
+            let is_there = channel.entries.contains_key(goal);
+            let steps = if is_there { fewest.to(goal) } else { None };
+            let reason = match &steps {
+                Some(_) => None,
+                None if goal.is_empty() => Some("the channel has no head".to_owned()),
+                None if !is_there => Some(format!("{goal} is not in the channel")),
+                None if fewest.is_any() => Some(format!("no way leads to {goal}")),
+                None if channel.entries.contains_key(&self.start.bundle) => {
+                    Some("no entry updates this version".to_owned())
+                }
+                None => {
+                    Some("the version is not in the channel, and no entry updates it".to_owned())
+                }
+            };
+            let way = ChannelWay {
+                channel: name.to_owned(),
+                is_default: self.package.default_channel.as_deref() == Some(name),
+                steps,
+                reason,
+            };
+            self.bounds.answer(way.bytes())?;
+            ways.push(way);
+        }
+        Ok(ways)
+    }
+}
+
+impl ChannelWay {
+    /// Returns about the size of the way in memory, in bytes.
+    fn bytes(&self) -> usize {
+        let steps = self.steps.iter().flatten().map(step_bytes);
+        let reason = self.reason.as_ref().map_or(0, String::len);
+        size_of::<Self>() + self.channel.len() + reason + steps.sum::<usize>()
+    }
+}
+
+/// Returns about the size of a step in memory, in bytes.
+pub(crate) fn step_bytes(step: &UpgradeStep) -> usize {
+    size_of::<UpgradeStep>() + step.bundle.len() + step.version.as_ref().map_or(0, String::len)
+}
+
+/// Returns the bundle with this name or version.
+fn find<'a>(package: &'a Package, versions: &BundleVersions<'a>, text: &str) -> Option<&'a str> {
+    bundle_names(package)
+        .find(|name| *name == text)
+        .or_else(|| versions.bundle_of(text))
 }
 
 /// Returns the names of all bundles that the package has or names.

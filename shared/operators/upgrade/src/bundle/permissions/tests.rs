@@ -1,3 +1,4 @@
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
@@ -35,6 +36,7 @@ fn permissions(rules: &str) -> Permissions {
     read(
         &document(with_rules(&rules_of(" own"), &rules_of(" all"))).root(),
         &[],
+        &Bounds::default(),
     )
     .unwrap()
 }
@@ -70,12 +72,13 @@ fn gained_is_what_no_rule_before_allows() {
     for row in GAINED.lines() {
         let (rules, expected) = row.split_once(" =>").unwrap();
         let (old, new) = rules.split_once(" -> ").unwrap();
-        let found =
-            Vec::from_iter(sentences(&gained(&permissions(old), &permissions(new)))).join(", ");
+        let bounds = Bounds::default();
+        let gained = gained(&permissions(old), &permissions(new), &bounds).unwrap();
+        let found = Vec::from_iter(sentences(&gained, &bounds).unwrap()).join(", ");
         let found = found
             .replace("a may ", "")
-            .replace("in all namespaces", "all");
-        let found = found.replace("in the namespaces that it watches", "own");
+            .replace("in all namespaces", "all")
+            .replace("in the namespaces that it watches", "own");
         assert_eq!(found, expected.trim(), "{row}");
     }
 }
@@ -115,9 +118,11 @@ fn sentence_names_verbs_targets_and_place() {
     let permissions = read(
         &operator.root(),
         &manifests.each_ref().map(BundleDocument::root),
+        &Bounds::default(),
     )
     .unwrap();
-    let found: Vec<String> = sentences(&permissions).into_iter().collect();
+    let sentences = sentences(&permissions, &Bounds::default()).unwrap();
+    let found: Vec<String> = sentences.into_iter().collect();
     assert_eq!(
         found,
         [
@@ -143,12 +148,112 @@ fn rules_are_refused_beyond_maximum() {
         let rule = json!({"verbs": verbs, "apiGroups": [""], "resources": ["a", "b"]});
         with_rules(&json!([rule]), &json!([]))
     };
-    assert!(read(&document(rules(GRANTS_MAX / 2)).root(), &[]).is_ok());
-    let error = read(&document(rules(GRANTS_MAX / 2 + 1)).root(), &[])
-        .unwrap_err()
-        .to_string();
+    let found = |verbs| read(&document(rules(verbs)).root(), &[], &Bounds::default());
+    assert!(found(GRANTS_MAX / 2).is_ok());
+    let error = found(GRANTS_MAX / 2 + 1).unwrap_err().to_string();
     assert!(
         error.contains("spec.install.spec.permissions[0].rules[0] brings"),
+        "{error}"
+    );
+}
+
+/// Returns true if everything that `other` allows is allowed by `own` too: the comparison of each
+/// grant with each.
+fn covers(own: &Grant, other: &Grant) -> bool {
+    let or_all = |own: &str, other: &str| own == "*" || own == other;
+    let pattern = own.target.as_str();
+    let is_pattern = match own.kind {
+        TargetKind::Resource => pattern.starts_with("*/") && other.target.ends_with(&pattern[1..]),
+        TargetKind::Url => {
+            pattern.ends_with('*') && other.target.starts_with(pattern.trim_end_matches('*'))
+        }
+        TargetKind::Role => false,
+    };
+    own.account == other.account
+        && own.kind == other.kind
+        && (own.is_everywhere || !other.is_everywhere)
+        && or_all(&own.verb, &other.verb)
+        && or_all(&own.group, &other.group)
+        && (or_all(pattern, &other.target) || is_pattern)
+        && (own.name.is_empty() || own.name == other.name)
+}
+
+fn grants() -> impl Strategy<Value = Permissions> {
+    let resource = prop::sample::select(vec![
+        "*", "a", "b", "a/x", "b/x", "*/x", "*/y", "*/x/y", "a/x/y", "*/", "x",
+    ]);
+    let url = prop::sample::select(vec![
+        "*", "**", "/a", "/a*", "/a**", "/ab", "/ab/*", "/ab/c", "/b*", "",
+    ]);
+    let target = prop_oneof![
+        resource.prop_map(|target| (TargetKind::Resource, target)),
+        url.prop_map(|target| (TargetKind::Url, target)),
+        prop::sample::select(vec!["*", "admin"]).prop_map(|target| (TargetKind::Role, target)),
+    ];
+    let group = prop::sample::select(vec!["", "*", "g"]);
+    let verb = prop::sample::select(vec!["*", "get", "list"]);
+    let name = prop::sample::select(vec!["", "n"]);
+    let account = prop::sample::select(vec!["s", "t"]);
+    let grant = (account, any::<bool>(), target, group, name, verb).prop_map(
+        |(account, is_everywhere, (kind, target), group, name, verb)| Grant {
+            account: account.to_owned(),
+            is_everywhere,
+            kind,
+            group: group.to_owned(),
+            target: target.to_owned(),
+            name: name.to_owned(),
+            verb: verb.to_owned(),
+        },
+    );
+    prop::collection::btree_set(grant, 0..12)
+}
+
+proptest! {
+    #[test]
+    fn coverage_equals_comparison_of_each_with_each(old in grants(), new in grants()) {
+        let mut expected = new.clone();
+        expected.retain(|grant| !old.iter().any(|old| covers(old, grant)));
+        prop_assert_eq!(gained(&old, &new, &Bounds::default()).unwrap(), expected);
+        let coverage = Coverage::new(&new);
+        for grant in &new {
+            // Of two that cover each other the first one is kept.
+            let is_included = new.iter().any(|other| {
+                other != grant && covers(other, grant) && (!covers(grant, other) || other < grant)
+            });
+            prop_assert_eq!(coverage.includes_in_another(grant), is_included, "{:?}", grant);
+        }
+    }
+}
+
+#[test]
+fn url_with_two_asterisks_is_told_once() {
+    let rules = json!([{"verbs": ["get"], "nonResourceURLs": ["*", "**", "/a*", "/a**"]}]);
+    let operator = document(with_rules(&json!([]), &rules));
+    let permissions = read(&operator.root(), &[], &Bounds::default()).unwrap();
+    let found = sentences(&permissions, &Bounds::default()).unwrap();
+    assert!(
+        found
+            .iter()
+            .eq(["a may get the URL * in all namespaces [*]"]),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn read_accepts_exactly_the_size_of_its_answer() {
+    let rule = json!({"verbs": ["get", "list"], "apiGroups": [""], "resources": ["a", "b"]});
+    let operator = document(with_rules(&json!([rule]), &json!([])));
+    let read = |bounds: &Bounds| {
+        let permissions = read(&operator.root(), &[], bounds)?;
+        Ok::<_, BundleError>(sentences(&permissions, bounds)?.len())
+    };
+    let whole = Bounds::default();
+    assert_eq!(read(&whole).unwrap(), 2);
+    let with = |bytes| read(&Bounds::new(work::Budget::default(), bytes));
+    assert_eq!(with(whole.answer_used()).unwrap(), 2);
+    let error = with(whole.answer_used() - 1).unwrap_err().to_string();
+    assert!(
+        error.starts_with("the answer exceeds the limit of"),
         "{error}"
     );
 }
