@@ -41,6 +41,8 @@ const ALLOWED: &[(&str, &str)] = &[
     // answer is outdated, and `server` receives the contents of requests.
     ("grpc", "fbc model olm reader server work"),
     ("server", "model work"),
+    // Lines, tables and exit codes, for programs.
+    ("terminal", "model"),
     (
         "sync",
         "fetch model oci olm publish render store trust upkeep work",

@@ -4,14 +4,14 @@ mod args;
 mod catalog;
 mod commands;
 mod complete;
-mod exit;
 #[cfg(feature = "grpc")]
 mod grpc_listener;
-mod output;
+mod progress;
 mod published;
+mod table;
 mod wiring;
 
-use crate::exit::Exit;
+use terminal::Exit;
 
 /// Allocator of static programs, which are those of the container image, in place of that of musl.
 /// Measured on 132 MB of JSON lines, as the CPU time of a cold publication, its peak of memory, the
@@ -35,7 +35,7 @@ fn main() -> Exit {
     match commands::run(cli) {
         Ok(exit) => exit,
         Err(error) => {
-            output::print_failure("error", &config::failure(error.as_ref()));
+            terminal::print_failure("error", &config::failure(error.as_ref()));
             Exit::Failed
         }
     }

@@ -10,9 +10,9 @@ use sync::ReadCatalog;
 use work::Budget;
 
 use crate::args::CatalogAccess;
-use crate::exit::Exit;
-use crate::output::{print_report, print_text};
 use crate::{catalog, wiring};
+use terminal::Exit;
+use terminal::{print_report, print_text};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

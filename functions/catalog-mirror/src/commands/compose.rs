@@ -19,8 +19,9 @@ use tempfile::TempDir;
 
 use super::render::{SHARD_LEVEL, print};
 use crate::args::{Access, CatalogAccess, StoreArgs, is_source};
-use crate::output::{self, Column, Table, cell};
+use crate::table::{Column, Table};
 use crate::wiring;
+use terminal::cell;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -85,10 +86,10 @@ pub(crate) async fn run(args: ComposeArgs) -> anyhow::Result<()> {
         let explanation = composer.explain().await?;
         print_notices(&explanation);
         let decisions = explanation.decisions.unwrap_or_default();
-        return output::print_report(&decisions, args.json, |decisions| {
+        return terminal::print_report(&decisions, args.json, |decisions| {
             let folded = FoldedDecisions::of(decisions.clone());
-            output::print_table(&folded.rows)?;
-            output::print_text(&format!("{}\n", folded.sum))
+            crate::table::print_table(&folded.rows)?;
+            terminal::print_text(&format!("{}\n", folded.sum))
         });
     }
     let composed = composer.compose().await?;
@@ -139,7 +140,7 @@ async fn write_image(
 
 fn print_notices(explanation: &Explanation) {
     for notice in &explanation.notices {
-        output::say(&format!("notice: {notice}"));
+        terminal::say(&format!("notice: {notice}"));
     }
     if explanation.more_notices > 0 {
         eprintln!("notice: {} more notices", explanation.more_notices);

@@ -9,9 +9,9 @@ use source::Source;
 use store::{FolderStore, Store, find_stored};
 
 use crate::args::{self, Access, CatalogAccess, RegistryArgs};
-use crate::exit::Exit;
-use crate::output::{self, print_rows, print_text, short};
 use crate::{published, wiring};
+use terminal::Exit;
+use terminal::{print_rows, print_text, short};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -53,7 +53,7 @@ pub(crate) async fn run(args: DiffArgs) -> anyhow::Result<Exit> {
         let new = find(&*store, &name, &current, new.unwrap_or("current")).await?;
         compare(&*store, &old, &new).await?
     };
-    output::print_report(&changes, args.json, print_changes)?;
+    terminal::print_report(&changes, args.json, print_changes)?;
     // The exit code is the answer, as for diff(1), so it needs no --detailed-exitcode.
     let differs = !changes.is_empty();
     Ok(if differs {

@@ -13,8 +13,9 @@ use store::Store;
 
 use crate::args::{Access, StoreArgs};
 use crate::commands::tree::{self, TreeArgs};
-use crate::output::{Column, Table, bytes, print, print_json};
 use crate::published;
+use crate::table::{Column, Table, print};
+use terminal::{bytes, print_json};
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {

@@ -5,8 +5,8 @@ use serde_json::json;
 use upkeep::{GcError, GcOptions, GcReport, GcStep, NextStep};
 
 use crate::args::{Access, KeyArgs, StoreArgs, files_and_keys};
-use crate::exit::Exit;
-use crate::output::{self, bytes, cell, print_rows, printable};
+use terminal::Exit;
+use terminal::{bytes, cell, print_rows, printable};
 
 #[derive(Debug, Args)]
 #[command(
@@ -58,12 +58,12 @@ pub(crate) async fn run(args: GcArgs) -> anyhow::Result<Exit> {
     let report = match upkeep::gc(&*store, &options).await {
         Err(error @ GcError::Unreadable(_)) if args.json => {
             let text = model::text::error_line(&error);
-            output::print_json(&json!({"error": text, "unreadable": error.unreadable()}))?;
+            terminal::print_json(&json!({"error": text, "unreadable": error.unreadable()}))?;
             return Ok(Exit::Failed);
         }
         collected => collected?,
     };
-    output::print_report(&report, args.json, print_collection)?;
+    terminal::print_report(&report, args.json, print_collection)?;
     Ok(Exit::Success)
 }
 

@@ -5,8 +5,9 @@ use upkeep::HistoryState;
 
 use super::poll::changes;
 use crate::args::{Access, StoreArgs};
-use crate::output::{Column, Table, cell, print, short};
 use crate::published;
+use crate::table::{Column, Table, print};
+use terminal::{cell, short};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

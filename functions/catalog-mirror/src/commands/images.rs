@@ -5,9 +5,9 @@ use olm::{BundleSelection, RequiredImages};
 use store::Store;
 
 use crate::args::{Access, CatalogAccess};
-use crate::exit::Exit;
-use crate::output::{print_json, print_text, print_yaml, say};
 use crate::{published, wiring};
+use terminal::Exit;
+use terminal::{print_json, print_text, say};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -83,8 +83,8 @@ pub(crate) async fn run(args: ImagesArgs) -> anyhow::Result<Exit> {
             print_text(&lines.collect::<String>())?;
         }
         ImagesFormat::Json => print_json(&images_document(needs, checks.as_ref()))?,
-        ImagesFormat::SkopeoSync => print_yaml(&[skopeo_sync(images)])?,
-        ImagesFormat::Imageset => print_yaml(&[found.image_set()])?,
+        ImagesFormat::SkopeoSync => terminal::print_text(&carry::yaml(&[skopeo_sync(images)])?)?,
+        ImagesFormat::Imageset => terminal::print_text(&carry::yaml(&[found.image_set()])?)?,
     }
     let missing = checks.map(|checks| missing(needs, &checks));
     let missing = missing.unwrap_or_default();

@@ -10,9 +10,9 @@ use model::Outcome;
 use super::export::receipt;
 use super::sync::{AllowArgs, print};
 use crate::args::{Access, ReportArgs, StoreArgs, TrustArgs};
-use crate::exit::Exit;
-use crate::output::{self, printable, short};
 use crate::wiring;
+use terminal::Exit;
+use terminal::{printable, short};
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
@@ -47,7 +47,7 @@ pub(crate) async fn run(args: ImportArgs) -> anyhow::Result<Exit> {
     };
     let exported = described(&args.files, archive.manifest());
     let importer = Importer::new(archive, store.clone(), options);
-    let progress = output::show_copy(importer.progress(), args.report.json);
+    let progress = crate::progress::show_copy(importer.progress(), args.report.json);
     let reports = importer.run().await;
     progress.finish_and_clear();
     let reports = reports.with_context(|| exported.clone())?;

@@ -5,8 +5,9 @@ use store::{Store, StoreExt};
 
 use super::history::HELD_BACK;
 use crate::args::{Access, StoreArgs};
-use crate::output::{Column, Table, age, bytes, cell, print, printable, short};
 use crate::published;
+use crate::table::{Column, Table, print};
+use terminal::{age, bytes, cell, printable, short};
 
 #[derive(Debug, Args)]
 pub(crate) struct LsArgs {

@@ -13,7 +13,7 @@ use store::Store;
 
 use super::images;
 use crate::args::{Access, StoreArgs};
-use crate::{output, published};
+use crate::published;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -101,7 +101,7 @@ pub(crate) async fn run(args: ManifestsArgs) -> anyhow::Result<()> {
             is_served,
             "name the registry of the images with --images-at"
         );
-        return output::print_yaml(&documents);
+        return terminal::print_text(&carry::yaml(&documents)?);
     };
     if target.is_plain {
         eprintln!("{}", TargetRegistry::plain_warning(&target.host));
@@ -110,21 +110,21 @@ pub(crate) async fn run(args: ManifestsArgs) -> anyhow::Result<()> {
     let mirrors = ImageMirrors::new(
         target,
         needs.images.keys().map(String::as_str),
-        &output::say,
+        &terminal::say,
     );
     match args.kind {
-        ManifestKind::RegistriesConf => output::print_text(&mirrors.registries_conf()),
+        ManifestKind::RegistriesConf => terminal::print_text(&mirrors.registries_conf()),
         ManifestKind::HostsToml => {
             let files = mirrors.hosts_toml().into_iter();
             let files = files
                 .map(|(host, text)| format!("# /etc/containerd/certs.d/{host}/hosts.toml\n{text}"));
-            output::print_text(&files.collect::<Vec<_>>().join("\n"))
+            terminal::print_text(&files.collect::<Vec<_>>().join("\n"))
         }
         ManifestKind::All | ManifestKind::MirrorSets => {
             documents.extend(mirrors.manifests());
-            output::print_yaml(&documents)
+            terminal::print_text(&carry::yaml(&documents)?)
         }
-        _ => output::print_yaml(&documents),
+        _ => terminal::print_text(&carry::yaml(&documents)?),
     }
 }
 

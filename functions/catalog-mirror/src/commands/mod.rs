@@ -31,7 +31,9 @@ use clap::{ArgAction, Parser, Subcommand};
 use clap_complete::Shell;
 use tracing::{Instrument, info_span};
 
-use crate::{complete, exit::Exit};
+use terminal::Exit;
+
+use crate::complete;
 
 /// Mirrors operator catalogs (OLM file-based catalogs) and serves them over HTTP.
 ///
@@ -168,7 +170,7 @@ impl Cli {
     ///
     /// Commands that run on log everything of interest. The others print their results, and the
     /// errors in them, so they leave out the log's `report` events, which say the same. With `-v`
-    /// the log has them and the printed text has not (see `output::print_error`).
+    /// the log has them and the printed text has not (see `terminal::print_error`).
     pub(crate) const fn log_filter(&self) -> &'static str {
         // They turn a failed report into the error that `main` prints.
         let returns_error = matches!(&self.command, Command::Diff(_) | Command::Demo(_));

@@ -19,10 +19,9 @@ use sync::ReadCatalog;
 use crate::args::CatalogAccess;
 use crate::catalog::{self, CATALOG_HELP};
 use crate::commands::bundle;
-use crate::exit::Exit;
-use crate::output::{
-    Column, Table, cell, cut, print_report, print_table, print_text, print_yaml, printable,
-};
+use crate::table::{Column, Table, print_table};
+use terminal::Exit;
+use terminal::{cell, cut, print_report, print_text, printable};
 
 #[derive(Debug, Args)]
 #[command(after_help = format!("\
@@ -122,7 +121,7 @@ pub(crate) async fn run(args: PlanArgs) -> anyhow::Result<Exit> {
     }
     work::run(bounds.budget.clone(), move || {
         if args.imageset {
-            print_yaml(&[plan.image_set()])?;
+            terminal::print_text(&carry::yaml(&[plan.image_set()])?)?;
         } else {
             if args.json {
                 plan.count_steps(&bounds)?;

@@ -7,9 +7,10 @@ use model::CatalogName;
 use publish::{Catalog, ChangedPackages, Report};
 
 use crate::args::{Access, CatalogArgs, ReportArgs, StoreArgs};
-use crate::exit::Exit;
-use crate::output::{self, Column, Table, bytes, cell, millis, print, print_error, short};
+use crate::table::{Column, Table, print};
 use crate::wiring;
+use terminal::Exit;
+use terminal::{bytes, cell, millis, print_error, short};
 
 #[derive(Debug, Args)]
 pub(crate) struct PollArgs {
@@ -47,7 +48,7 @@ pub(crate) async fn run(args: PollArgs) -> anyhow::Result<Exit> {
         .collect();
     // Before the poll: a new receiver gets what changes from now on, not the whole catalog.
     notifier.register_receivers(&names).await;
-    let progress = output::show_poll(mirror.progress(), args.report.json);
+    let progress = crate::progress::show_poll(mirror.progress(), args.report.json);
     let stop = server::stop_on_signals()?;
     let polling = mirror.poll_all(&catalogs, args.force);
     let reports = stop.run_until_cancelled(polling).await;

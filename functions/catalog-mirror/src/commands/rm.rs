@@ -3,9 +3,9 @@ use clap::Args;
 use model::CatalogName;
 
 use crate::args::{Access, StoreArgs};
-use crate::exit::Exit;
-use crate::output::{self, join};
 use crate::published;
+use terminal::Exit;
+use terminal::join;
 
 #[derive(Debug, Args)]
 pub(crate) struct RmArgs {
@@ -40,7 +40,7 @@ pub(crate) async fn run(args: RmArgs) -> anyhow::Result<Exit> {
                 "{name}: removed {removed} documents. Its objects stay until `catalog-mirror gc` has collected them."
             ),
             None => {
-                output::print_failure("error", &published::unknown(&*store, name).await?);
+                terminal::print_failure("error", &published::unknown(&*store, name).await?);
                 exit = Exit::Failed;
             }
         }

@@ -6,8 +6,8 @@ use upkeep::RollbackOptions;
 
 use super::poll::print_polls;
 use crate::args::{Access, KeyArgs, ReportArgs, StoreArgs, files_and_keys};
-use crate::exit::Exit;
 use crate::{published, wiring};
+use terminal::Exit;
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("target").required(true))]

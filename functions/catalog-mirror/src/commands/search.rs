@@ -8,9 +8,9 @@ use serde::Serialize;
 use store::{Store, read_stored};
 
 use crate::args::{Access, StoreArgs};
-use crate::exit::Exit;
-use crate::output::{self, cut, print_json, print_rows};
 use crate::published;
+use terminal::Exit;
+use terminal::{cut, print_json, print_rows};
 
 /// Longest sentence about a package in the table, in characters.
 const SUMMARY_CHARS: usize = 60;
@@ -78,7 +78,7 @@ pub(crate) async fn run(args: SearchArgs) -> anyhow::Result<Exit> {
         match search(&*store, &name, &query).await {
             Ok(answer) => answers.push(answer),
             Err(error) => {
-                output::print_failure("error", &chain(error.as_ref()));
+                terminal::print_failure("error", &chain(error.as_ref()));
                 exit = Exit::Failed;
             }
         }

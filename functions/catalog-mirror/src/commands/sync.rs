@@ -11,9 +11,10 @@ use model::CatalogName;
 use store::StorePlace;
 
 use crate::args::{Access, ReportArgs, S3Args, TrustArgs};
-use crate::exit::Exit;
-use crate::output::{self, Column, Table, bytes, cell, millis, print_error, short};
+use crate::table::{Column, Table};
 use crate::wiring;
+use terminal::Exit;
+use terminal::{bytes, cell, millis, print_error, short};
 
 #[derive(Debug, Args)]
 pub(crate) struct SyncArgs {
@@ -105,7 +106,7 @@ pub(crate) async fn run(args: SyncArgs) -> anyhow::Result<Exit> {
         }
     };
     let Some(interval) = args.watch else {
-        let progress = output::show_copy(copier.progress(), args.report.json);
+        let progress = crate::progress::show_copy(copier.progress(), args.report.json);
         let reports = round().await;
         progress.finish_and_clear();
         return print(&reports?, args.report);
@@ -139,7 +140,7 @@ pub(super) async fn watch<T>(
 /// Prints the reports of a sync or an import, then fetched and repaired objects and errors. Returns
 /// the exit code for them.
 pub(super) fn print(reports: &[SyncReport], args: ReportArgs) -> anyhow::Result<Exit> {
-    output::print(reports, args.json)?;
+    crate::table::print(reports, args.json)?;
     for report in reports.iter().filter(|_| !args.json) {
         let name = &report.catalog;
         for key in &report.not_rebuilt {

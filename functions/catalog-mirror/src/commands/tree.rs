@@ -9,7 +9,8 @@ use store::StorePlace;
 
 use crate::args::{Access, StoreArgs};
 use crate::commands::sync::watch;
-use crate::output::{Column, Table, bytes, print, say};
+use crate::table::{Column, Table, print};
+use terminal::{bytes, say};
 
 #[derive(Debug, Args)]
 pub(crate) struct TreeArgs {

@@ -6,8 +6,9 @@ use olm::{Package, PackageParser, UpgradeStep};
 
 use crate::args::CatalogAccess;
 use crate::catalog::{self, CATALOG_HELP};
-use crate::exit::Exit;
-use crate::output::{Column, Table, cell, print_report, print_table, print_text, printable};
+use crate::table::{Column, Table, print_table};
+use terminal::Exit;
+use terminal::{cell, print_report, print_text, printable};
 
 #[derive(Debug, Args)]
 #[command(after_help = format!("\

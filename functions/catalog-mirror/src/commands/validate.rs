@@ -11,9 +11,10 @@ use store::Store;
 
 use super::render::read_source;
 use crate::args::{self, Access, CatalogAccess};
-use crate::exit::Exit;
-use crate::output::{Column, Table, print_report, print_table, print_text, printable};
 use crate::published;
+use crate::table::{Column, Table, print_table};
+use terminal::Exit;
+use terminal::{print_report, print_text, printable};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

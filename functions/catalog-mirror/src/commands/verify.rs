@@ -7,9 +7,10 @@ use upkeep::Verification;
 
 use super::sync::origin;
 use crate::args::{Access, StoreArgs};
-use crate::exit::Exit;
-use crate::output::{Column, Table, bytes, print, print_text, say};
 use crate::published;
+use crate::table::{Column, Table, print};
+use terminal::Exit;
+use terminal::{bytes, print_text, say};
 
 const REPAIR: &str = "Repair";
 

@@ -16,8 +16,8 @@ const FREE_BYTES: u64 = 16 << 10;
 /// Maximum number of answers of one client that wait. One more is refused at once.
 const WAITING_OF_CLIENT: usize = 16;
 
-/// Maximum number of answers that wait, each with the head of its request. One more takes the place
-/// of the one that has waited for longest, which is refused.
+/// Maximum number of answers that wait, each with the head of its request. With one more, the last
+/// one of the queue is refused.
 const WAITING_MAX: usize = 256;
 
 /// Memory for all answers that a server makes and sends at a time.
@@ -28,8 +28,9 @@ const WAITING_MAX: usize = 256;
 /// - A client may hold half of what is free beside the last quarter. So something is left for the
 ///   next one, however many there are.
 /// - A client that has shown that it reads ([`ClientMemory::trust`]) may hold as much as is free.
-/// - Other answers wait for a time, and are refused then. The newest one gets memory first: the
-///   client of an old one has mostly given up.
+/// - Other answers wait for a time, and are refused then. The first answer of each client goes
+///   before the second one of any, however many a client asks for. Among equals the newest one gets
+///   memory first: the client of an old one has mostly given up.
 ///
 /// Copies share the same memory.
 #[derive(Clone, Debug)]
@@ -52,7 +53,7 @@ struct MemoryState {
     refused: u64,
     clients: Slab<ClientState>,
     waiters: Slab<Waiter>,
-    /// Keys of the waiters that have no result yet, oldest first.
+    /// Keys of the waiters that have no result yet. The last one gets memory first.
     queue: VecDeque<usize>,
     /// Bytes that several answers may send, by their address.
     shared: HashMap<usize, SharedBytes>,
@@ -61,6 +62,7 @@ struct MemoryState {
 #[derive(Debug, Default)]
 struct ClientState {
     held: u64,
+    /// Number of its answers that wait.
     waiting: usize,
     is_trusted: bool,
 }
@@ -69,6 +71,8 @@ struct ClientState {
 struct Waiter {
     client: usize,
     bytes: u64,
+    /// Number of answers of its client that waited already or held memory.
+    others: usize,
     result: Option<Result<(), NoMemory>>,
     waker: Option<Waker>,
 }
@@ -205,18 +209,24 @@ impl MemoryState {
             self.take(client, bytes);
             return Ok(None);
         }
-        if self.clients[client].waiting == WAITING_OF_CLIENT {
+        let asking = &mut self.clients[client];
+        if asking.waiting == WAITING_OF_CLIENT {
             self.refused += 1;
             return Err(NoMemory);
         }
-        self.clients[client].waiting += 1;
+        let others = asking.waiting + usize::from(asking.held > 0);
+        asking.waiting += 1;
         let waiter = self.waiters.insert(Waiter {
             client,
             bytes,
+            others,
             result: None,
             waker: None,
         });
-        self.queue.push_back(waiter);
+        let place = self
+            .queue
+            .partition_point(|key| self.waiters[*key].others >= others);
+        self.queue.insert(place, waiter);
         Ok(Some(waiter))
     }
 
@@ -229,8 +239,8 @@ impl MemoryState {
         waiter.waker.take()
     }
 
-    /// Gives memory to answers that wait, the newest first, and refuses those that are too many.
-    /// Returns the wakers of all of them.
+    /// Gives memory to answers that wait, and refuses those that are too many. Returns the wakers of
+    /// all of them.
     fn serve_queue(&mut self) -> Vec<Waker> {
         let mut wakers = Vec::new();
         for at in (0..self.queue.len()).rev() {
@@ -618,7 +628,7 @@ mod tests {
     }
 
     #[test]
-    fn few_answers_wait_and_the_oldest_makes_room() {
+    fn few_answers_wait_and_a_client_with_many_makes_room() {
         let memory = memory();
         let _held = take(&memory.client(), 300 * KB).unwrap();
         let clients: Vec<_> = (0..=WAITING_MAX / WAITING_OF_CLIENT)
@@ -634,14 +644,43 @@ mod tests {
             let one_more = poll(&mut Box::pin(client.take(300 * KB)));
             assert!(matches!(one_more, Ready(Err(NoMemory))));
         }
-        let refused = waiting.iter_mut().map(|wait| poll(wait).is_ready());
-        let refused: Vec<bool> = refused.collect();
-        let (first, others) = refused.split_at(WAITING_OF_CLIENT);
-        assert!(first.iter().all(|refused| *refused));
-        assert!(!others.contains(&true));
-        assert_eq!(memory.refused() as usize, clients.len() + WAITING_OF_CLIENT);
-        // It may wait again, because none of its answers does.
+        // The last answer of each other client made room for one of the last client.
+        for (number, wait) in waiting.iter_mut().enumerate() {
+            let client = number / WAITING_OF_CLIENT;
+            let is_last = number % WAITING_OF_CLIENT == WAITING_OF_CLIENT - 1;
+            let expected = is_last && client != clients.len() - 1;
+            assert_eq!(poll(wait).is_ready(), expected, "{number}");
+        }
+        assert_eq!(memory.refused() as usize, 2 * clients.len() - 1);
+        // It may wait again, because one answer less does.
         assert!(poll(&mut Box::pin(clients[0].take(300 * KB))).is_pending());
+    }
+
+    #[test]
+    fn first_answer_of_a_client_goes_before_later_ones_of_others() {
+        let memory = memory();
+        let held = take(&memory.client(), 300 * KB).unwrap();
+        let [greedy, modest] = [memory.client(), memory.client()];
+        let wait = || {
+            let mut wait = Box::pin(greedy.take(300 * KB));
+            assert!(poll(&mut wait).is_pending());
+            wait
+        };
+        let mut before = wait();
+        let mut modest = Box::pin(modest.take(300 * KB));
+        assert!(poll(&mut modest).is_pending());
+        let mut after = wait();
+        drop(held);
+        let Ready(Ok(taken)) = poll(&mut modest) else {
+            panic!("the modest client waits");
+        };
+        drop(taken);
+        let Ready(Ok(taken)) = poll(&mut before) else {
+            panic!("the first answer waits");
+        };
+        assert!(poll(&mut after).is_pending());
+        drop(taken);
+        assert!(poll(&mut after).is_ready());
     }
 
     #[test]

@@ -23,8 +23,8 @@ use super::compose;
 use super::import::open_volume;
 use super::sync::{AllowArgs, print};
 use crate::args::{Access, RegistryArgs, ReportArgs, StoreArgs};
-use crate::exit::Exit;
-use crate::output::{join, say};
+use terminal::Exit;
+use terminal::{join, say};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

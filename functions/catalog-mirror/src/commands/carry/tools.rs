@@ -14,8 +14,8 @@ use store::{Store, read_object};
 use super::{ClusterArgs, CopyArgs};
 use crate::commands::images;
 use crate::commands::poll::print_polls;
-use crate::output::{self, say};
 use crate::{published, wiring};
+use terminal::say;
 
 /// The parts that do the work.
 pub(super) struct Tools {
@@ -67,7 +67,7 @@ impl Tools {
             settings,
             PollMetrics::default(),
         );
-        let progress = output::show_poll(mirror.progress(), false);
+        let progress = crate::progress::show_poll(mirror.progress(), false);
         let reports = mirror.poll_all(catalogs, false).await;
         progress.finish_and_clear();
         print_polls(&reports, false)?;

@@ -2,58 +2,25 @@
 
 use std::io::{self, Write};
 use std::iter;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use comfy_table::presets;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use model::CatalogName;
-use publish::PollProgress;
 use serde::Serialize;
 
 /// Longest text in a cell or a line, in characters. Names and messages of a catalog may have any
 /// length.
 const TEXT_CHARS: usize = 2000;
 
-/// Head of a column, and the cell of a value in it.
-pub(crate) type Column<T> = (&'static str, fn(&T) -> String);
-
-/// Value that is one row of a table for people.
-pub(crate) trait Table: Sized + 'static {
-    /// Columns. The last one is left out if it is empty in all rows.
-    const COLUMNS: &'static [Column<Self>];
-
-    /// Returns true for a row that tells a failure.
-    const IS_FAILED: fn(&Self) -> bool = |_| false;
-}
-
-/// Prints values as a JSON array for programs, or as a table for people.
-pub(crate) fn print<T: Table + Serialize>(values: &[T], json: bool) -> anyhow::Result<()> {
-    print_report(&values, json, |values| print_table(values))
-}
-
-/// Prints values as a table for people.
-pub(crate) fn print_table<T: Table>(values: &[T]) -> anyhow::Result<()> {
-    let is_empty = |(_, cell): &Column<T>| values.iter().all(|value| cell(value).is_empty());
-    let columns = match T::COLUMNS {
-        [others @ .., last] if is_empty(last) => others,
-        all => all,
-    };
-    let heads: Vec<&str> = columns.iter().map(|(head, _)| *head).collect();
-    let row = |value: &T| columns.iter().map(|(_, cell)| cell(value)).collect();
-    let failed = values.iter().map(T::IS_FAILED);
-    print_marked(&heads, &values.iter().map(row).collect::<Vec<_>>(), failed)
-}
-
 /// Prints rows as a table for people.
-pub(crate) fn print_rows(heads: &[&str], rows: &[Vec<String>]) -> anyhow::Result<()> {
+pub fn print_rows(heads: &[&str], rows: &[Vec<String>]) -> anyhow::Result<()> {
     print_marked(heads, rows, iter::repeat(false))
 }
 
 /// Prints rows, in red where they failed. A terminal gets as much of each as it has columns, and a
 /// file or pipe all of it. Escapes what a catalog could use to change the terminal.
-fn print_marked(
+pub fn print_marked(
     heads: &[&str],
     rows: &[Vec<String>],
     failed: impl Iterator<Item = bool>,
@@ -80,7 +47,7 @@ const RED: &str = "\u{1b}[31m";
 const RESET: &str = "\u{1b}[0m";
 
 /// Returns a text of at most so many characters, with an ellipsis in place of what was cut off.
-pub(crate) fn cut(text: &str, most: usize) -> String {
+pub fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some(_) => text
             .chars()
@@ -93,12 +60,12 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
 
 /// Prints an error to standard error. The part in front, such as the name of a catalog, is red on a
 /// terminal.
-pub(crate) fn print_failure(what: &str, error: &str) {
+pub fn print_failure(what: &str, error: &str) {
     anstream::eprintln!("{RED}{what}:{RESET} {error}");
 }
 
 /// Returns the time since an event, for people.
-pub(crate) fn age(time: SystemTime) -> String {
+pub fn age(time: SystemTime) -> String {
     let seconds = SystemTime::now()
         .duration_since(time)
         .unwrap_or_default()
@@ -113,12 +80,12 @@ pub(crate) fn age(time: SystemTime) -> String {
 }
 
 /// Returns foreign text on one line, with control characters escaped.
-pub(crate) fn printable(text: &str) -> String {
+pub fn printable(text: &str) -> String {
     model::text::line(text, TEXT_CHARS)
 }
 
 /// Prints a value as JSON, or in the way for people.
-pub(crate) fn print_report<T: Serialize>(
+pub fn print_report<T: Serialize>(
     value: &T,
     json: bool,
     for_people: impl FnOnce(&T) -> anyhow::Result<()>,
@@ -130,14 +97,18 @@ pub(crate) fn print_report<T: Serialize>(
     }
 }
 
-pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
+/// Prints a value as JSON.
+///
+/// # Errors
+/// Fails if the value is none in JSON, or standard output takes nothing.
+pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     let json = serde_json::to_string_pretty(value)? + "\n";
     print_text(&model::text::printable_json(&json))
 }
 
 /// Prints lines. What could change the terminal is escaped, also if the one who made them forgot
 /// it.
-pub(crate) fn print_text(text: &str) -> anyhow::Result<()> {
+pub fn print_text(text: &str) -> anyhow::Result<()> {
     write_out(&model::text::printable(text))
 }
 
@@ -150,28 +121,23 @@ fn write_out(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Prints documents as YAML, separated by `---`.
-pub(crate) fn print_yaml(documents: &[impl Serialize]) -> anyhow::Result<()> {
-    print_text(&carry::yaml(documents)?)
-}
-
 /// Returns a size with a binary unit, as `ls -h` prints it.
-pub(crate) fn bytes(count: u64) -> String {
+pub fn bytes(count: u64) -> String {
     indicatif::HumanBytes(count).to_string()
 }
 
 /// Returns a value as text, or an empty cell.
-pub(crate) fn cell(value: Option<impl ToString>) -> String {
+pub fn cell(value: Option<impl ToString>) -> String {
     value.map(|value| value.to_string()).unwrap_or_default()
 }
 
 /// Returns the first 12 digits of a hash, enough to compare two by eye.
-pub(crate) fn short(hash: &model::Sha256) -> String {
+pub fn short(hash: &model::Sha256) -> String {
     hash.to_string().chars().take(12).collect()
 }
 
 /// Prints the error of a catalog to standard error, unless the log has it already.
-pub(crate) fn print_error(catalog: &CatalogName, error: Option<String>) {
+pub fn print_error(catalog: &CatalogName, error: Option<String>) {
     if let Some(error) = error
         && !tracing::enabled!(target: "report", tracing::Level::ERROR)
     {
@@ -180,7 +146,7 @@ pub(crate) fn print_error(catalog: &CatalogName, error: Option<String>) {
 }
 
 /// Returns the names with commas between them.
-pub(crate) fn join(names: &[CatalogName]) -> String {
+pub fn join(names: &[CatalogName]) -> String {
     names
         .iter()
         .map(CatalogName::as_str)
@@ -189,40 +155,24 @@ pub(crate) fn join(names: &[CatalogName]) -> String {
 }
 
 /// Prints a line to standard error, on one line.
-pub(crate) fn say(line: &str) {
+pub fn say(line: &str) {
     eprintln!("{}", model::text::line(line, usize::MAX));
 }
 
-pub(crate) fn millis(duration: std::time::Duration) -> String {
+/// Returns a duration in whole milliseconds.
+pub fn millis(duration: Duration) -> String {
     format!("{} ms", duration.as_millis())
 }
 
 /// Time between two updates of the line.
 const UPDATE_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Shows the progress of a poll.
-pub(crate) fn show_poll(progress: Arc<PollProgress>, quiet: bool) -> ProgressBar {
-    show(quiet, move || {
-        let (done, catalogs) = (now(&progress.done), now(&progress.catalogs));
-        let (files, read) = (now(&progress.files), bytes(now(&progress.bytes)));
-        format!("{done} of {catalogs} catalogs done, {files} files of {read} read")
-    })
-}
-
-/// Shows the progress of a copy.
-pub(crate) fn show_copy(progress: Arc<sync::CopyProgress>, quiet: bool) -> ProgressBar {
-    show(quiet, move || {
-        let (done, objects) = (now(&progress.done), now(&progress.objects));
-        let (moved, saved) = (bytes(now(&progress.moved)), bytes(now(&progress.saved)));
-        format!("{done} of {objects} objects done, {moved} moved, {saved} saved")
-    })
-}
-
-fn now(count: &AtomicU64) -> u64 {
-    count.load(Ordering::Relaxed)
-}
-
-fn show(quiet: bool, counts: impl Fn() -> String + Clone + Send + Sync + 'static) -> ProgressBar {
+/// Shows a line with the time and counts on standard error until the bar is cleared. A quiet one is
+/// hidden, and so is one without a terminal.
+pub fn show_progress(
+    quiet: bool,
+    counts: impl Fn() -> String + Clone + Send + Sync + 'static,
+) -> ProgressBar {
     if quiet {
         return ProgressBar::hidden();
     }

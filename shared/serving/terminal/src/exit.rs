@@ -4,7 +4,7 @@ use model::Outcome;
 
 /// The exit code of a command. clap exits with 2 by itself for a wrong command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Exit {
+pub enum Exit {
     /// The command did its work. Publishing something is a success like finding nothing new, so
     /// that `catalog-mirror poll && next` runs `next` and a service manager sees no failure.
     Success = 0,
@@ -17,12 +17,12 @@ pub(crate) enum Exit {
 
 impl Exit {
     /// Returns the exit code of a check: 1 if it found something.
-    pub(crate) const fn of_check(is_good: bool) -> Self {
+    pub const fn of_check(is_good: bool) -> Self {
         if is_good { Self::Success } else { Self::Failed }
     }
 
     /// Returns the exit code for the outcomes of all catalogs. One failure is enough to fail.
-    pub(crate) fn of(outcomes: impl IntoIterator<Item = Outcome>, detailed: bool) -> Self {
+    pub fn of(outcomes: impl IntoIterator<Item = Outcome>, detailed: bool) -> Self {
         let mut exit = Self::Success;
         for outcome in outcomes {
             if !outcome.is_success() {

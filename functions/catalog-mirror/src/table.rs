@@ -1,0 +1,34 @@
+//! Columns of the tables that commands print.
+
+use serde::Serialize;
+use terminal::{print_marked, print_report};
+
+/// Head of a column, and the cell of a value in it.
+pub(crate) type Column<T> = (&'static str, fn(&T) -> String);
+
+/// Value that is one row of a table for people.
+pub(crate) trait Table: Sized + 'static {
+    /// Columns. The last one is left out if it is empty in all rows.
+    const COLUMNS: &'static [Column<Self>];
+
+    /// Returns true for a row that tells a failure.
+    const IS_FAILED: fn(&Self) -> bool = |_| false;
+}
+
+/// Prints values as a JSON array for programs, or as a table for people.
+pub(crate) fn print<T: Table + Serialize>(values: &[T], json: bool) -> anyhow::Result<()> {
+    print_report(&values, json, |values| print_table(values))
+}
+
+/// Prints values as a table for people.
+pub(crate) fn print_table<T: Table>(values: &[T]) -> anyhow::Result<()> {
+    let is_empty = |(_, cell): &Column<T>| values.iter().all(|value| cell(value).is_empty());
+    let columns = match T::COLUMNS {
+        [others @ .., last] if is_empty(last) => others,
+        all => all,
+    };
+    let heads: Vec<&str> = columns.iter().map(|(head, _)| *head).collect();
+    let row = |value: &T| columns.iter().map(|(_, cell)| cell(value)).collect();
+    let failed = values.iter().map(T::IS_FAILED);
+    print_marked(&heads, &values.iter().map(row).collect::<Vec<_>>(), failed)
+}
