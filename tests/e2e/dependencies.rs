@@ -51,6 +51,12 @@ const ALLOWED: &[(&str, &str)] = &[
     ("tree", "api model oci reader store work"),
     // Copies of images, and the manifests that lead to them, without stores.
     ("carry", "model olm source work"),
+    // Catalogs that are read and not published: through `publish`, over a temporary store, or through
+    // `sync` from other mirrors.
+    (
+        "inspect",
+        "compose fbc model olm publish render source store sync upgrade work",
+    ),
     ("testkit", "model"),
     // The load test checks all other crates, so it shares no code with them except the names of
     // keys.
@@ -150,6 +156,35 @@ fn package_and_library_have_the_name_of_their_folder() {
             assert_eq!(library["name"], name.replace('-', "_"));
         }
     }
+}
+
+/// What several commands need is in a module of the program or in a library. A command of several
+/// files is a folder, whose files may use each other.
+#[test]
+fn command_takes_nothing_from_another_command() {
+    let package = members().find(|package| package["name"] == "catalog-mirror");
+    let commands = folder(package.unwrap()).join("src/commands");
+    let mut checked = 0;
+    for (path, bytes) in catalogs::files(&commands) {
+        if path == "mod.rs" {
+            continue;
+        }
+        let text = String::from_utf8(bytes).unwrap();
+        let is_inner = path.contains('/') && !path.ends_with("/mod.rs");
+        for line in text.lines().map(str::trim) {
+            // Tests at the end of a file use what is in it.
+            let is_of_parent =
+                !is_inner && line.starts_with("use super::") && line != "use super::*;";
+            assert!(
+                !is_of_parent
+                    && !line.contains("crate::commands")
+                    && !line.contains("super::super"),
+                "{path} takes something from another command: {line}"
+            );
+        }
+        checked += 1;
+    }
+    assert!(checked > 20, "only {checked} files of commands were found");
 }
 
 #[test]

@@ -1,17 +1,16 @@
 //! Catalogs that a command reads package by package, without publishing them.
 
-use std::{path::Path, sync::Arc};
+use std::path::Path;
+use std::sync::Arc;
 
-use ::sync::{OriginCatalog, ReadCatalog, StoreOrigin, SyncError};
 use anyhow::Context;
 use model::CatalogName;
 use model::text::{did_you_mean, value_without_secrets};
-use publish::RenderSink;
 use source::Source;
+use sync::{OriginCatalog, ReadCatalog, StoreOrigin, SyncError};
 
 use crate::args::{Access, CatalogAccess, is_source};
-use crate::commands::{compose, read_source};
-use crate::{published, wiring};
+use crate::{compositions, published, wiring};
 
 /// Help of an argument that names such a catalog.
 pub(crate) const CATALOG_HELP: &str = "\
@@ -24,12 +23,11 @@ pub(crate) async fn open(text: &str, access: &CatalogAccess) -> anyhow::Result<R
         let mirror = wiring::other_mirror(&access.registries, mirror)?;
         OriginCatalog::open(Arc::new(mirror), &name).await?
     } else if is_source(text) {
-        let source = text.to_owned();
-        let end = |sink: RenderSink| {
-            let rendering = sink.finish()?;
-            Ok(ReadCatalog::Rendered { rendering, source })
-        };
-        return read_source(&Source::of_argument(text)?, &access.registries, false, end).await;
+        let source = Source::of_argument(text)?;
+        return Ok(ReadCatalog::Rendered {
+            rendering: wiring::sources(&access.registries)?.render(&source).await?,
+            source: text.to_owned(),
+        });
     } else {
         let store = access.store.open_alone(Access::Read).await?;
         match OriginCatalog::open(Arc::new(StoreOrigin(store.clone())), &text.parse()?).await {
@@ -68,7 +66,7 @@ pub(crate) async fn open_all(
     let mut all = Vec::new();
     for text in texts {
         let opened = if Path::new(text).is_file() {
-            compose::catalogs(Path::new(text), access).await
+            compositions::catalogs(Path::new(text), access).await
         } else {
             open(text, access).await.map(|catalog| vec![catalog])
         };

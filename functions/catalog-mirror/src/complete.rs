@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::{collections::BTreeSet, env, io, sync::Arc};
 
-use clap::{CommandFactory, ValueHint};
+use clap::{Command, ValueHint};
 use clap_complete::engine::{
     ArgValueCandidates, ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter,
 };
@@ -17,16 +17,18 @@ use clap_complete::{CompleteEnv, Shell};
 use model::is_plain_name;
 use store::{FolderStore, Store};
 
-use crate::{args::DEFAULT_STORE, commands::Cli, published};
+use crate::args::DEFAULT_STORE;
+use crate::published;
 
 /// Variable by which the script of a shell asks.
 const VARIABLE: &str = "CATALOG_MIRROR_COMPLETE";
 
 const PROGRAM: &str = "catalog-mirror";
 
-/// Answers a shell and exits, if one asks.
-pub(crate) fn answer() {
-    CompleteEnv::with_factory(command).var(VARIABLE).complete();
+/// Answers a shell and exits, if one asks about the command line.
+pub(crate) fn answer(command_line: fn() -> Command) {
+    let factory = || with_candidates(command_line());
+    CompleteEnv::with_factory(factory).var(VARIABLE).complete();
 }
 
 /// Prints the script that makes a shell ask.
@@ -39,11 +41,7 @@ pub(crate) fn print_script(shell: Shell) -> io::Result<()> {
 }
 
 /// Returns the command line with candidates for the names of catalogs and packages, and for paths.
-fn command() -> clap::Command {
-    with_candidates(Cli::command())
-}
-
-fn with_candidates(command: clap::Command) -> clap::Command {
+fn with_candidates(command: Command) -> Command {
     let command = command.mut_args(|arg| match arg.get_id().as_str() {
         "name" | "names" | "what" | "catalog" | "catalogs_now" | "catalogs_then" => {
             arg.add(ArgValueCandidates::new(|| candidates(false)))

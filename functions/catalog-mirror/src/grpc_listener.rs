@@ -11,12 +11,13 @@ use server::{Server, ServerLimits, ServerMetrics};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::{commands::serve::ServeArgs, wiring};
+use crate::args::GrpcArgs;
+use crate::wiring;
 
 /// Answers about catalogs until `stop` is cancelled, if there is a port to answer on. Returns its
 /// address, a future that ends when the catalogs are ready to be served, and the task.
 pub(crate) async fn start(
-    args: &ServeArgs,
+    args: &GrpcArgs,
     config: &Config,
     catalogs: PublishedCatalogs,
     registry: &mut Registry,

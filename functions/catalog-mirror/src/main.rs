@@ -4,13 +4,17 @@ mod args;
 mod catalog;
 mod commands;
 mod complete;
+mod compositions;
 #[cfg(feature = "grpc")]
 mod grpc_listener;
+mod needs;
 mod progress;
 mod published;
+mod reports;
 mod table;
 mod wiring;
 
+use clap::CommandFactory;
 use terminal::Exit;
 
 /// Allocator of static programs, which are those of the container image, in place of that of musl.
@@ -23,7 +27,7 @@ use terminal::Exit;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> Exit {
-    complete::answer();
+    complete::answer(commands::Cli::command);
     let cli: commands::Cli = config::parse_arguments();
     config::logs::init(cli.log_format, cli.log_filter());
     // To start again takes 5 ms, as long as a small command needs in all.

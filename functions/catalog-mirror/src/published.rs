@@ -4,9 +4,8 @@ use std::{collections::BTreeSet, path::Path};
 
 use anyhow::Context;
 use model::text::did_you_mean;
-use model::{CatalogName, Current, Key, Kind, Sha256, ShardRef, Snapshot, decode_zstd};
-use olm::{Package, PackageParser};
-use store::{Store, StoreExt, find_stored, read_object};
+use model::{CatalogName, Current, Document, Key, Sha256, Snapshot};
+use store::{Store, StoreExt, find_stored};
 
 /// Returns the pointer of a catalog, or `None` if nothing is published.
 pub(crate) async fn current(
@@ -110,15 +109,8 @@ pub(crate) async fn some_names(
     Ok(names)
 }
 
-/// Returns the lines of a shard, whose stored bytes are verified.
-pub(crate) async fn lines(store: &dyn Store, shard: &ShardRef) -> anyhow::Result<Vec<u8>> {
-    let context = || format!("cannot read package {:?}", shard.name);
-    let stored = read_object(store, &shard.stored.with_kind(Kind::Package)).await;
-    decode_zstd(&stored.with_context(context)?, shard.lines.size).with_context(context)
-}
-
-/// Returns the package in a shard as OLM reads it.
-pub(crate) async fn package(store: &dyn Store, shard: &ShardRef) -> anyhow::Result<Package> {
-    // Here and not on a blocking thread: a command does nothing else meanwhile.
-    Ok(PackageParser::parse(&lines(store, shard).await?))
+/// Returns the receipt of the named catalogs, or of all.
+pub(crate) async fn receipt(store: &dyn Store, names: &[CatalogName]) -> anyhow::Result<Vec<u8>> {
+    let names = names_or_all(store, names).await?;
+    Ok(sync::receipt(store, &names).await?.to_bytes())
 }

@@ -1,18 +1,25 @@
 //! From arguments and configuration to the parts that do the work.
 
-use std::{mem, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::mem;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use config::{Config, ConfigProblems, ServerConfig, ServerLimitsConfig};
+use inspect::{BundleReader, SourceReader};
 use notify::Notifier;
 use publish::Mirror;
 use source::Sources;
 use store::{Store, StorePlace};
+use sync::{FetchSettings, HttpOrigin, Origin, StoreOrigin, SyncOrigin, VolumeFile};
 use tokio::net::TcpListener;
 use trust::Trust;
 
 use crate::args::{
-    CatalogArgs, KeyArgs, RegistryArgs, StoreArgs, TrustArgs, files_and_keys, loader,
+    Access, CatalogAccess, CatalogArgs, KeyArgs, RegistryArgs, S3Args, StoreArgs, TrustArgs,
+    files_and_keys, loader,
 };
 
 /// Returns the configuration of the files and the arguments together.
@@ -29,21 +36,27 @@ pub(crate) fn config(
     loader.finish()
 }
 
-/// Returns the reader of sources and the limits, from the files and the arguments together.
-pub(crate) fn sources(
-    files: &[PathBuf],
-    args: &RegistryArgs,
-) -> anyhow::Result<(Sources, publish::SourceLimits)> {
-    let config = source_config(files, args)?;
-    Ok((Sources::new(config.images)?, config.limits))
+/// Returns the reader of sources, from arguments alone.
+pub(crate) fn sources(args: &RegistryArgs) -> anyhow::Result<SourceReader> {
+    let config = source_config(&[], args)?;
+    Ok(SourceReader {
+        sources: Sources::new(config.images)?,
+        limits: config.limits,
+    })
+}
+
+/// Returns the reader of bundle images, from the files and the arguments together.
+pub(crate) fn bundle_reader(access: &CatalogAccess) -> anyhow::Result<BundleReader> {
+    let config = source_config(&access.store.config, &access.registries)?;
+    Ok(BundleReader::new(Sources::new(config.images)?))
 }
 
 /// Returns another mirror, with connections and credentials from arguments alone.
-pub(crate) fn other_mirror(args: &RegistryArgs, mirror: &str) -> anyhow::Result<sync::HttpOrigin> {
+pub(crate) fn other_mirror(args: &RegistryArgs, mirror: &str) -> anyhow::Result<HttpOrigin> {
     let settings = source_config(&[], args)?.images;
     let address: sync::Address = mirror.parse()?;
     let headers = settings.header_files.read(&address.host())?;
-    Ok(sync::HttpOrigin::new(address, settings.http, headers)?)
+    Ok(HttpOrigin::new(address, settings.http, headers)?)
 }
 
 /// Returns the configuration of sources, from the files and the arguments together.
@@ -147,4 +160,56 @@ pub(crate) async fn bind(address: SocketAddr, option: &str) -> anyhow::Result<Tc
     listener.with_context(|| {
         format!("cannot listen on {address} (choose another address with {option})")
     })
+}
+
+/// Opens a mirror to copy from.
+pub(crate) async fn origin(
+    from: &SyncOrigin,
+    s3: &S3Args,
+    ca_files: &[PathBuf],
+    header_file: Option<&Path>,
+) -> anyhow::Result<Arc<dyn Origin>> {
+    let address = match from {
+        SyncOrigin::Store(place) => {
+            return Ok(Arc::new(StoreOrigin(s3.open(place, Access::Read).await?)));
+        }
+        SyncOrigin::Http(address) => address.clone(),
+    };
+    let headers = header_file.map(sync::read_header_file).transpose()?;
+    let http = FetchSettings {
+        ca_files: ca_files.to_vec(),
+        ..FetchSettings::default()
+    };
+    Ok(Arc::new(HttpOrigin::new(
+        *address,
+        http,
+        headers.unwrap_or_default(),
+    )?))
+}
+
+/// Repeats work at an interval until a signal. The next round may succeed, so an error does not end
+/// it.
+pub(crate) async fn watch<T>(
+    interval: Duration,
+    failed: &'static str,
+    round: impl AsyncFn() -> anyhow::Result<T>,
+) -> anyhow::Result<()> {
+    let stop = server::stop_on_signals()?;
+    let watching = async {
+        loop {
+            if let Err(error) = round().await {
+                tracing::error!(error = model::text::chain(error.as_ref()), "{failed}");
+            }
+            tokio::time::sleep(publish::Env::default().jittered(interval)).await;
+        }
+    };
+    stop.run_until_cancelled(watching).await;
+    Ok(())
+}
+
+/// Opens a volume of an archive, in a folder that others may have filled.
+pub(crate) fn open_volume(path: &Path) -> anyhow::Result<VolumeFile> {
+    let name = path.display().to_string();
+    let file = work::open_file(path).with_context(|| format!("cannot open {name}"))?;
+    Ok((name, file))
 }

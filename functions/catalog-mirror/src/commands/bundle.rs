@@ -1,13 +1,11 @@
 use std::sync::Arc;
 
-use ::upgrade::Bounds;
-use ::upgrade::bundle::{BundleDifference, BundleFiles, CatalogBundle, CatalogBundles, Contents};
+use ::upgrade::bundle::{CatalogBundle, Contents};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
+use inspect::{bundle_contents, bundle_difference, named_bundles};
 use model::text::value_without_secrets;
-use source::{EmptyLayers, ImageContent, Source, Sources};
 use sync::ReadCatalog;
-use work::Budget;
 
 use crate::args::CatalogAccess;
 use crate::{catalog, wiring};
@@ -70,21 +68,11 @@ pub(crate) async fn run(args: BundleArgs) -> anyhow::Result<Exit> {
             anyhow::bail!("name one bundle for `show`; two for `diff`, or CATALOG PACKAGE FROM TO")
         }
     }
-    let difference = difference(Arc::new(old), Arc::new(new)).await?;
+    let difference = bundle_difference(Arc::new(old), Arc::new(new)).await?;
     print_report(&difference, args.json, print_words)?;
     Ok(Exit::of_check(
         !args.check || difference.unsafe_changes.is_empty(),
     ))
-}
-
-/// Compares two bundles.
-pub(crate) async fn difference(
-    old: Arc<Contents>,
-    new: Arc<Contents>,
-) -> anyhow::Result<BundleDifference> {
-    let bounds = Bounds::default();
-    let compared = work::run(bounds.budget.clone(), move || old.difference(&new, &bounds));
-    compared.await?.context("cannot compare the bundles")
 }
 
 fn print_words(report: &impl ToString) -> anyhow::Result<()> {
@@ -96,7 +84,8 @@ impl BundleArgs {
         let read = async {
             // Names of catalogs and bundles contain neither.
             if text.contains([':', '@']) && !text.starts_with("http") {
-                return of_image(&images(&self.access)?, text).await;
+                let reader = wiring::bundle_reader(&self.access)?;
+                return Ok(reader.of_image(text).await?);
             }
             let names = text.rsplit_once('/');
             let (catalog, bundle) =
@@ -123,61 +112,16 @@ impl BundleArgs {
         for package in packages {
             let lines = catalog::lines(catalog, package).await?;
             let bundles = named_bundles(lines).await?;
-            if let Some(bundle) = bundles.find(wanted)? {
-                return of_catalog(bundle, || images(&self.access)).await;
-            }
+            let contents = match bundles.find(wanted)? {
+                None => continue,
+                Some(CatalogBundle::Files(files)) => bundle_contents(files).await?,
+                Some(image) => {
+                    let reader = wiring::bundle_reader(&self.access)?;
+                    reader.of_catalog(image).await?
+                }
+            };
+            return Ok(contents);
         }
         anyhow::bail!("the catalog has no bundle {wanted}")
     }
-}
-
-/// Reads the names and versions of the bundles among the lines of a package.
-pub(crate) async fn named_bundles(lines: Vec<u8>) -> anyhow::Result<CatalogBundles> {
-    let budget = Budget::default();
-    budget.charge_bytes(lines.len())?;
-    Ok(work::run(budget, move || CatalogBundles::new(lines)).await?)
-}
-
-/// Reads a bundle of a catalog. `images` reads what is not in its lines.
-pub(crate) async fn of_catalog(
-    bundle: CatalogBundle,
-    images: impl FnOnce() -> anyhow::Result<Sources>,
-) -> anyhow::Result<Contents> {
-    match bundle {
-        CatalogBundle::Files(files) => contents(files).await,
-        CatalogBundle::Image(image) => {
-            let read = of_image(&images()?, &image).await;
-            read.with_context(|| format!("cannot read its image {image:?}"))
-        }
-    }
-}
-
-async fn contents(files: BundleFiles) -> anyhow::Result<Contents> {
-    let bounds = Bounds::default();
-    let read = work::run(bounds.budget.clone(), move || {
-        Contents::read(&files, &bounds)
-    });
-    Ok(read.await??)
-}
-
-/// Sets up the reader of bundle images.
-pub(crate) fn images(access: &CatalogAccess) -> anyhow::Result<Sources> {
-    let images = wiring::sources(&access.store.config, &access.registries)?.0;
-    Ok(images.with_settings(|settings| settings.content = ImageContent::Bundle))
-}
-
-async fn of_image(images: &Sources, text: &str) -> anyhow::Result<Contents> {
-    let source = text.parse()?;
-    let is_image = !matches!(source, Source::Archive(_) | Source::Git(_));
-    anyhow::ensure!(
-        is_image,
-        "a bundle is an image reference, oci:DIR or dir:DIR"
-    );
-    let digest = images.resolve(&source).await?;
-    let none = EmptyLayers::default();
-    let (mut files, pull) = images
-        .read(&source, &digest, &none, BundleFiles::default())
-        .await?;
-    files.folders = pull.folders;
-    contents(files).await
 }

@@ -8,7 +8,7 @@ use reader::{PublishedCatalogs, ReaderSettings};
 use source::{Source, Sources};
 use store::{FolderStore, Store};
 
-use super::poll::print_polls;
+use crate::reports::print_polls;
 use crate::wiring;
 
 /// Files of the example catalog, an OCI layout: path and bytes. `build.rs` writes the table.
@@ -23,13 +23,13 @@ const NAME: &str = "demo";
 pub(crate) struct DemoArgs {
     /// Address to listen on, or a port of 127.0.0.1.
     #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDRESS", value_parser = config::listen_address)]
-    pub(crate) listen: SocketAddr,
+    listen: SocketAddr,
     /// Time until the example catalog is updated.
     #[arg(long, default_value = "20s", value_parser = config::duration)]
-    pub(crate) update_after: Duration,
+    update_after: Duration,
     /// Exit after the update instead of serving on.
     #[arg(long)]
-    pub(crate) once: bool,
+    once: bool,
 }
 
 pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<()> {

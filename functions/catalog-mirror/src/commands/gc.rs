@@ -14,26 +14,26 @@ use terminal::{bytes, cell, print_rows, printable};
 )]
 pub(crate) struct GcArgs {
     #[command(flatten)]
-    pub(crate) store: StoreArgs,
+    store: StoreArgs,
     /// Earlier publications of each catalog to keep, from 0 to 16. Default: 16.
     #[arg(long, value_name = "N", value_parser = config::generations)]
-    pub(crate) keep_generations: Option<usize>,
+    keep_generations: Option<usize>,
     /// Days to keep an earlier publication after it was replaced, from 0 to 36500. Default: 30.
     #[arg(long, value_name = "D", value_parser = config::days)]
-    pub(crate) keep_days: Option<u64>,
+    keep_days: Option<u64>,
     /// Time for which a replaced state is kept in any case. Default: 24h.
     #[arg(long, value_name = "TIME", value_parser = config::duration)]
-    pub(crate) grace: Option<Duration>,
+    grace: Option<Duration>,
     /// Take all steps at once, without the waits of two hours. Only for a store that nothing else
     /// writes or serves.
     #[arg(long, conflicts_with = "dry_run")]
-    pub(crate) offline: bool,
+    offline: bool,
     /// Change nothing and print how much would be condemned.
     #[arg(long)]
-    pub(crate) dry_run: bool,
+    dry_run: bool,
     /// Print JSON instead of a table.
     #[arg(long)]
-    pub(crate) json: bool,
+    json: bool,
 }
 
 pub(crate) async fn run(args: GcArgs) -> anyhow::Result<Exit> {

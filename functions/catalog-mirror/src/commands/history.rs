@@ -1,13 +1,13 @@
 use clap::Args;
 use humantime::format_rfc3339_seconds as time;
 use model::CatalogName;
+use terminal::{cell, short};
 use upkeep::HistoryState;
 
-use super::poll::changes;
 use crate::args::{Access, StoreArgs};
 use crate::published;
+use crate::reports::{HELD_BACK, changes};
 use crate::table::{Column, Table, print};
-use terminal::{cell, short};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -15,13 +15,13 @@ CHANGED counts the packages that were added (+), removed (-) and changed (~) sin
 them. A state that is not stored was removed by a collection: it can no longer be rolled back to.")]
 pub(crate) struct HistoryArgs {
     #[command(flatten)]
-    pub(crate) store: StoreArgs,
+    store: StoreArgs,
     /// Print JSON instead of a table.
     #[arg(long)]
-    pub(crate) json: bool,
+    json: bool,
     /// Name of the catalog.
     #[arg(value_name = "NAME")]
-    pub(crate) name: CatalogName,
+    name: CatalogName,
 }
 
 pub(crate) async fn run(args: HistoryArgs) -> anyhow::Result<()> {
@@ -34,10 +34,6 @@ pub(crate) async fn run(args: HistoryArgs) -> anyhow::Result<()> {
     }
     Ok(())
 }
-
-/// Text about a catalog after a rollback.
-pub(super) const HELD_BACK: &str =
-    "rolled back: it stays at this state until its source changes or a poll is forced";
 
 impl Table for HistoryState {
     const COLUMNS: &'static [Column<Self>] = &[

@@ -7,29 +7,29 @@ use anyhow::Context;
 use clap::Args;
 use model::Outcome;
 
-use super::export::receipt;
-use super::sync::{AllowArgs, print};
-use crate::args::{Access, ReportArgs, StoreArgs, TrustArgs};
-use crate::wiring;
-use terminal::Exit;
-use terminal::{printable, short};
+use terminal::{Exit, printable, short};
+
+use crate::args::{Access, AllowArgs, ReportArgs, StoreArgs, TrustArgs};
+use crate::published::receipt;
+use crate::reports::print_copies;
+use crate::{progress, wiring};
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
     #[command(flatten)]
-    pub(crate) store: StoreArgs,
+    store: StoreArgs,
     #[command(flatten)]
-    pub(crate) allow: AllowArgs,
+    allow: AllowArgs,
     #[command(flatten)]
-    pub(crate) trust: TrustArgs,
+    trust: TrustArgs,
     /// Write a receipt of the store to this file afterwards, for the next export.
     #[arg(long, value_name = "FILE")]
-    pub(crate) receipt: Option<PathBuf>,
+    receipt: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) report: ReportArgs,
+    report: ReportArgs,
     /// All volumes of the archive, in any order, or `-` for one on standard input.
     #[arg(value_name = "FILE", required = true)]
-    pub(crate) files: Vec<PathBuf>,
+    files: Vec<PathBuf>,
 }
 
 pub(crate) async fn run(args: ImportArgs) -> anyhow::Result<Exit> {
@@ -47,11 +47,11 @@ pub(crate) async fn run(args: ImportArgs) -> anyhow::Result<Exit> {
     };
     let exported = described(&args.files, archive.manifest());
     let importer = Importer::new(archive, store.clone(), options);
-    let progress = crate::progress::show_copy(importer.progress(), args.report.json);
+    let shown = progress::show_copy(importer.progress(), args.report.json);
     let reports = importer.run().await;
-    progress.finish_and_clear();
+    shown.finish_and_clear();
     let reports = reports.with_context(|| exported.clone())?;
-    let exit = print(&reports, args.report)?;
+    let exit = print_copies(&reports, args.report)?;
     if reports
         .iter()
         .all(|report| report.outcome == Outcome::Unchanged)
@@ -85,18 +85,11 @@ fn open_input(path: &Path) -> anyhow::Result<VolumeFile> {
     } else if work::is_of_shell(path) {
         (path.display().to_string(), Box::new(File::open(path)?))
     } else {
-        return open_volume(path);
+        return wiring::open_volume(path);
     };
     let context = || format!("cannot copy {name} to a temporary file");
     let mut copy = tempfile::tempfile().with_context(context)?;
     io::copy(&mut pipe, &mut copy).with_context(context)?;
     copy.rewind()?;
     Ok((name, copy))
-}
-
-/// Opens a volume in a folder that others may have filled.
-pub(super) fn open_volume(path: &Path) -> anyhow::Result<VolumeFile> {
-    let name = path.display().to_string();
-    let file = work::open_file(path).with_context(|| format!("cannot open {name}"))?;
-    Ok((name, file))
 }

@@ -12,7 +12,7 @@ pub(crate) struct KeygenArgs {
     /// File for the private key. The public key is written beside it, with `.pub` appended. Neither
     /// may exist.
     #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    file: PathBuf,
 }
 
 pub(crate) fn run(args: &KeygenArgs) -> anyhow::Result<()> {

@@ -3,22 +3,22 @@ use model::{CatalogName, Current, Key, ShardRef, SignedBy, Status, Verified};
 use serde::Serialize;
 use store::{Store, StoreExt};
 
-use super::history::HELD_BACK;
 use crate::args::{Access, StoreArgs};
 use crate::published;
+use crate::reports::HELD_BACK;
 use crate::table::{Column, Table, print};
 use terminal::{age, bytes, cell, printable, short};
 
 #[derive(Debug, Args)]
 pub(crate) struct LsArgs {
     #[command(flatten)]
-    pub(crate) store: StoreArgs,
+    store: StoreArgs,
     /// Print JSON instead of a table.
     #[arg(long)]
-    pub(crate) json: bool,
+    json: bool,
     /// Catalog whose packages are listed, instead of the catalogs.
     #[arg(value_name = "NAME")]
-    pub(crate) name: Option<CatalogName>,
+    name: Option<CatalogName>,
 }
 
 pub(crate) async fn run(args: LsArgs) -> anyhow::Result<()> {
@@ -72,14 +72,14 @@ async fn catalogs(store: &dyn Store, json: bool) -> anyhow::Result<()> {
 /// Catalog of a store, with its pointer and its status.
 #[derive(Serialize)]
 pub(crate) struct ListedCatalog {
-    pub(crate) name: CatalogName,
-    pub(crate) current: Current,
-    pub(crate) packages: u64,
-    pub(crate) metas: u64,
-    pub(crate) size: u64,
+    name: CatalogName,
+    current: Current,
+    packages: u64,
+    metas: u64,
+    size: u64,
     /// Digest by which the catalog is pulled as an image.
-    pub(crate) image: Option<String>,
-    pub(crate) status: Option<Status>,
+    image: Option<String>,
+    status: Option<Status>,
 }
 
 impl Table for ListedCatalog {

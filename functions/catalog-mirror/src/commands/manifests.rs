@@ -11,9 +11,8 @@ use model::CatalogName;
 use serde_json::Value;
 use store::Store;
 
-use super::images;
 use crate::args::{Access, StoreArgs};
-use crate::published;
+use crate::{needs, published};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -31,32 +30,32 @@ Examples:
 Exit codes: 0 done, 1 failed.")]
 pub(crate) struct ManifestsArgs {
     #[command(flatten)]
-    pub(crate) store: StoreArgs,
+    store: StoreArgs,
     /// URL of the mirror for clusters, such as `https://mirror.example:8443`.
     #[arg(long, value_name = "URL", required_unless_present = "images_at")]
-    pub(crate) url: Option<String>,
+    url: Option<String>,
     /// Registry to which the images of the catalogs were copied, each below the name of its
     /// registry, as `carry` and `skopeo sync --scoped` do. `http://` says that it has no TLS.
     #[arg(long, value_name = "HOST[:PORT][/PATH]")]
-    pub(crate) images_at: Option<TargetRegistry>,
+    images_at: Option<TargetRegistry>,
     /// Kind of the manifests: OLM v1 reads ClusterCatalog, OLM v0 reads CatalogSource.
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) kind: ManifestKind,
+    kind: ManifestKind,
     /// Port of `serve --grpc`, for --kind catalogsource-address.
     #[arg(long, value_name = "PORT", default_value_t = 50051)]
-    pub(crate) grpc_port: u16,
+    grpc_port: u16,
     /// Name the current image by its digest: clusters do not change until the manifest does.
     #[arg(long)]
-    pub(crate) pin: bool,
+    pin: bool,
     /// Time between two polls by clusters, from 1s to 365d. Rounded up to minutes.
     #[arg(long, default_value = "10m", value_parser = poll_interval)]
-    pub(crate) interval: Duration,
+    interval: Duration,
     /// Namespace of CatalogSources. Outside OpenShift it is `olm`.
     #[arg(long, default_value = "openshift-marketplace")]
-    pub(crate) namespace: String,
+    namespace: String,
     /// Catalogs to print manifests for. Default: all of the store.
     #[arg(value_name = "NAME")]
-    pub(crate) names: Vec<CatalogName>,
+    names: Vec<CatalogName>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -106,7 +105,7 @@ pub(crate) async fn run(args: ManifestsArgs) -> anyhow::Result<()> {
     if target.is_plain {
         eprintln!("{}", TargetRegistry::plain_warning(&target.host));
     }
-    let needs = images::required(&*store, &names).await?;
+    let needs = needs::required(&*store, &names).await?;
     let mirrors = ImageMirrors::new(
         target,
         needs.images.keys().map(String::as_str),

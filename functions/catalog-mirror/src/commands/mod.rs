@@ -1,8 +1,9 @@
-//! The command line. Each command has its arguments, its work and its printing in one file.
+//! The command line. Each command has its arguments and its printing in one file, and takes nothing
+//! from another command.
 
 mod bundle;
 mod carry;
-pub(crate) mod compose;
+mod compose;
 mod demo;
 mod diff;
 mod export;
@@ -19,14 +20,12 @@ mod render;
 mod rm;
 mod rollback;
 mod search;
-pub(crate) mod serve;
+mod serve;
 mod sync;
-mod tree;
 mod upgrade;
 mod validate;
 mod verify;
 
-pub(crate) use self::render::read_source;
 use clap::{ArgAction, Parser, Subcommand};
 use clap_complete::Shell;
 use tracing::{Instrument, info_span};
@@ -152,7 +151,7 @@ impl Cli {
         match &self.command {
             Command::Serve(_) => true,
             Command::Sync(args) => args.watch.is_some(),
-            Command::Export(args) => args.tree.watch.is_some(),
+            Command::Export(args) => args.runs_for_long(),
             _ => false,
         }
     }

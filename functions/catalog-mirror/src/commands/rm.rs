@@ -10,14 +10,14 @@ use terminal::join;
 #[derive(Debug, Args)]
 pub(crate) struct RmArgs {
     #[command(flatten)]
-    pub(crate) store: StoreArgs,
+    store: StoreArgs,
     /// Remove a catalog also if compositions are made of it. They stay served as they are, and wait
     /// for it.
     #[arg(long)]
-    pub(crate) force: bool,
+    force: bool,
     /// Catalogs to remove. One that the store does not have is an error.
     #[arg(value_name = "NAME", required = true)]
-    pub(crate) names: Vec<CatalogName>,
+    names: Vec<CatalogName>,
 }
 
 pub(crate) async fn run(args: RmArgs) -> anyhow::Result<Exit> {

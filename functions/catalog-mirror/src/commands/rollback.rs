@@ -4,8 +4,8 @@ use clap::{ArgGroup, Args};
 use model::CatalogName;
 use upkeep::RollbackOptions;
 
-use super::poll::print_polls;
 use crate::args::{Access, KeyArgs, ReportArgs, StoreArgs, files_and_keys};
+use crate::reports::print_polls;
 use crate::{published, wiring};
 use terminal::Exit;
 
@@ -16,24 +16,24 @@ With --config the receivers in `notify` get their events at once. Receivers of a
 its next poll.")]
 pub(crate) struct RollbackArgs {
     #[command(flatten)]
-    pub(crate) store: StoreArgs,
+    store: StoreArgs,
     #[command(flatten)]
-    pub(crate) report: ReportArgs,
+    report: ReportArgs,
     #[command(flatten)]
-    pub(crate) keys: KeyArgs,
+    keys: KeyArgs,
     /// Publish the state before the current one.
     #[arg(long, group = "target")]
-    pub(crate) previous: bool,
+    previous: bool,
     /// Publish a state that was not verified, or under another policy, although the source is
     /// verified now.
     #[arg(long)]
-    pub(crate) unverified: bool,
+    unverified: bool,
     /// Name of the catalog.
     #[arg(value_name = "NAME")]
     pub(crate) name: CatalogName,
     /// Content hash of the state to publish, or its first digits.
     #[arg(value_name = "CONTENT_HASH", group = "target")]
-    pub(crate) content_hash: Option<String>,
+    content_hash: Option<String>,
 }
 
 pub(crate) async fn run(args: RollbackArgs) -> anyhow::Result<Exit> {

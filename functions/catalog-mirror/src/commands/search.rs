@@ -24,35 +24,35 @@ most ten words. Of a package with more than 64 KiB of keywords, kinds and words 
 Exit codes: 0 done, even if nothing was found, 1 a catalog cannot be searched.")]
 pub(crate) struct SearchArgs {
     #[command(flatten)]
-    pub(crate) store: StoreArgs,
+    store: StoreArgs,
     /// Catalog to search. May be repeated. Default: all.
     #[arg(long, value_name = "NAME")]
-    pub(crate) catalog: Vec<CatalogName>,
+    catalog: Vec<CatalogName>,
     /// Only the package of this name.
     #[arg(long, value_name = "NAME")]
-    pub(crate) package: Option<String>,
+    package: Option<String>,
     /// Only packages of this category, such as Database.
     #[arg(long, value_name = "TEXT")]
-    pub(crate) category: Option<String>,
+    category: Option<String>,
     /// Only packages of this provider.
     #[arg(long, value_name = "TEXT")]
-    pub(crate) provider: Option<String>,
+    provider: Option<String>,
     /// Only packages of this capability level, such as "Deep Insights".
     #[arg(long, value_name = "TEXT")]
-    pub(crate) capability: Option<String>,
+    capability: Option<String>,
     /// Only packages for this CPU, such as arm64.
     #[arg(long, value_name = "ARCH")]
-    pub(crate) arch: Option<String>,
+    arch: Option<String>,
     /// Maximum number of packages of each catalog.
     #[arg(long, value_name = "NUMBER", default_value_t = 20,
           value_parser = RangedU64ValueParser::<usize>::new().range(1..=SEARCH_LIMIT_MAX as u64))]
-    pub(crate) limit: usize,
+    limit: usize,
     /// Print JSON instead of a table.
     #[arg(long)]
-    pub(crate) json: bool,
+    json: bool,
     /// Words to find. Without any, all packages are listed.
     #[arg(value_name = "QUERY")]
-    pub(crate) query: Vec<String>,
+    query: Vec<String>,
 }
 
 pub(crate) async fn run(args: SearchArgs) -> anyhow::Result<Exit> {

@@ -18,7 +18,7 @@ use store::Store;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::args::{Access, CatalogArgs, StoreArgs};
+use crate::args::{Access, CatalogArgs, GrpcArgs, StoreArgs};
 #[cfg(feature = "grpc")]
 use crate::grpc_listener;
 use crate::wiring;
@@ -33,35 +33,30 @@ const CACHE_MIB_MAX: u64 = 1 << 20;
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
     #[command(flatten)]
-    pub(crate) store: StoreArgs,
+    store: StoreArgs,
     #[command(flatten)]
-    pub(crate) catalogs: CatalogArgs,
+    catalogs: CatalogArgs,
     /// Address to listen on, or a port of 127.0.0.1.
     #[arg(long, env = "CATALOG_MIRROR_LISTEN", hide_env_values = true, default_value = "127.0.0.1:8080", value_name = "ADDRESS", value_parser = config::listen_address)]
-    pub(crate) listen: SocketAddr,
+    listen: SocketAddr,
     /// PEM chain of certificates for TLS. Reloaded when it changes.
     #[arg(long, value_name = "FILE")]
-    pub(crate) tls_cert: Option<PathBuf>,
+    tls_cert: Option<PathBuf>,
     /// PEM private key of --tls-cert.
     #[arg(long, value_name = "FILE")]
-    pub(crate) tls_key: Option<PathBuf>,
+    tls_key: Option<PathBuf>,
     /// Answer only to the users in this file. One a line: NAME:$2y$... (htpasswd -B) or
     /// NAME:sha256:HEX.
     #[arg(long, value_name = "FILE")]
-    pub(crate) readers: Option<PathBuf>,
+    readers: Option<PathBuf>,
     /// Memory for cached shards, indexes and catalogs, in MiB, at most 1 TiB.
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u64).range(0..=CACHE_MIB_MAX))]
-    pub(crate) cache_size: u64,
+    cache_size: u64,
     /// Serve the store and poll nothing. The store may be read-only.
     #[arg(long)]
-    pub(crate) no_poll: bool,
-    /// Address to answer the registry API of OLM v0 (gRPC) on, such as 0.0.0.0:50051. The first
-    /// label of the host that a client asks is the catalog.
-    #[arg(long, env = "CATALOG_MIRROR_GRPC", hide_env_values = true, value_name = "ADDRESS", value_parser = config::listen_address)]
-    pub(crate) grpc: Option<SocketAddr>,
-    /// Catalog for clients of --grpc whose host names none. Default: the only one.
-    #[arg(long, value_name = "NAME", requires = "grpc")]
-    pub(crate) grpc_catalog: Option<CatalogName>,
+    no_poll: bool,
+    #[command(flatten)]
+    grpc: GrpcArgs,
 }
 
 pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
@@ -132,12 +127,12 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let catalogs = PublishedCatalogs::new(store.clone(), reading);
     #[cfg(feature = "grpc")]
     let (grpc, prepared, mut tasks) =
-        grpc_listener::start(&args, &config, catalogs.clone(), &mut registry, &stop).await?;
+        grpc_listener::start(&args.grpc, &config, catalogs.clone(), &mut registry, &stop).await?;
     #[cfg(not(feature = "grpc"))]
     let (grpc, prepared, mut tasks) = {
         let problem =
             "this program was built without the registry API: build it with --features grpc";
-        anyhow::ensure!(args.grpc.is_none(), problem);
+        anyhow::ensure!(args.grpc.grpc.is_none(), problem);
         (None::<SocketAddr>, async {}, Vec::new())
     };
     tracing::info!(address = %listener.local_addr()?, store = %place, "listening");
@@ -166,7 +161,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     }
 
     let is_ready = Arc::new(AtomicBool::new(
-        polled.is_cancelled() && args.grpc.is_none(),
+        polled.is_cancelled() && args.grpc.grpc.is_none(),
     ));
     let settings = api::HttpSettings {
         ready: is_ready.clone(),

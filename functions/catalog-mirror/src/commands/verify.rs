@@ -5,10 +5,9 @@ use clap::Args;
 use model::CatalogName;
 use upkeep::Verification;
 
-use super::sync::origin;
 use crate::args::{Access, StoreArgs};
-use crate::published;
 use crate::table::{Column, Table, print};
+use crate::{published, wiring};
 use terminal::Exit;
 use terminal::{bytes, print_text, say};
 
@@ -17,22 +16,22 @@ const REPAIR: &str = "Repair";
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
     #[command(flatten)]
-    pub(crate) store: StoreArgs,
+    store: StoreArgs,
     /// Fetch missing and damaged objects from this mirror: its URL, or a store.
     #[arg(long, help_heading = REPAIR, value_name = "FROM")]
-    pub(crate) repair_from: Option<SyncOrigin>,
+    repair_from: Option<SyncOrigin>,
     /// PEM bundle of certificates to trust in addition to the system's. May be repeated.
     #[arg(long, help_heading = REPAIR, value_name = "FILE", requires = "repair_from")]
-    pub(crate) ca_file: Vec<PathBuf>,
+    ca_file: Vec<PathBuf>,
     /// File of header fields to send to FROM, one a line, such as `Authorization: Bearer ...`.
     #[arg(long, help_heading = REPAIR, value_name = "FILE", requires = "repair_from")]
-    pub(crate) header_file: Option<PathBuf>,
+    header_file: Option<PathBuf>,
     /// Print JSON instead of a table.
     #[arg(long)]
-    pub(crate) json: bool,
+    json: bool,
     /// Catalogs to verify. Default: all of the store.
     #[arg(value_name = "NAME")]
-    pub(crate) names: Vec<CatalogName>,
+    names: Vec<CatalogName>,
 }
 
 pub(crate) async fn run(args: VerifyArgs) -> anyhow::Result<Exit> {
@@ -41,7 +40,7 @@ pub(crate) async fn run(args: VerifyArgs) -> anyhow::Result<Exit> {
         Some(from) => {
             let place = args.store.place_alone(from.store())?;
             let store = args.store.s3.open(&place, Access::Write).await?;
-            let origin = origin(
+            let origin = wiring::origin(
                 from,
                 &args.store.s3,
                 &args.ca_file,

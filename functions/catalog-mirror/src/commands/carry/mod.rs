@@ -19,10 +19,9 @@ use publish::{Catalog, CatalogSource, ComposedSource};
 use store::{FolderStore, Store};
 
 use self::tools::{Collected, Tools};
-use super::compose;
-use super::import::open_volume;
-use super::sync::{AllowArgs, print};
-use crate::args::{Access, RegistryArgs, ReportArgs, StoreArgs};
+use crate::args::{Access, AllowArgs, RegistryArgs, ReportArgs, StoreArgs};
+use crate::reports::print_copies;
+use crate::{compositions, wiring};
 use terminal::Exit;
 use terminal::{join, say};
 
@@ -181,7 +180,7 @@ async fn carry_in(args: CarryInArgs) -> anyhow::Result<Exit> {
     let carried = CarriedFolder::read(folder)?;
     let tools = Tools::new(&args.copy, Some(target)).await?;
     let path = folder.join(&carried.archive);
-    let archive = Archive::open(vec![open_volume(&path)?]).await?;
+    let archive = Archive::open(vec![wiring::open_volume(&path)?]).await?;
     let packed = archive.manifest().catalogs.iter();
     let names: Vec<CatalogName> = packed.map(|packed| packed.name.clone()).collect();
     let images_folder = folder.join(IMAGES);
@@ -194,7 +193,7 @@ async fn carry_in(args: CarryInArgs) -> anyhow::Result<Exit> {
     let store = args.store.open_alone(Access::Create).await?;
     let options = args.allow.options(format!("archive {}", path.display()));
     let reports = Importer::new(archive, store.clone(), options).run().await?;
-    let imported = print(&reports, ReportArgs::default())?;
+    let imported = print_copies(&reports, ReportArgs::default())?;
     let images = &carried.images;
     let mut failed = tools.copy(images, from, to).await;
     failed += tools.finish(&store, &names, images, &args.cluster).await?;
@@ -226,7 +225,7 @@ async fn carry_across(args: CarryAcrossArgs) -> anyhow::Result<Exit> {
 /// Returns the compositions of an ImageSetConfiguration.
 fn image_set(path: &Path) -> anyhow::Result<Vec<Catalog>> {
     let place = || path.display().to_string();
-    let ComposeFile::ImageSet(image_set) = compose::parse(path)? else {
+    let ComposeFile::ImageSet(image_set) = compositions::read(path)? else {
         anyhow::bail!("{} is no ImageSetConfiguration", place());
     };
     if !image_set.ignored.is_empty() {

@@ -5,6 +5,7 @@ use ::carry::{
     TargetRegistry, check_names, cluster_files, list_images, replace_file,
 };
 use anyhow::Context;
+use inspect::SourceReader;
 use model::{CatalogName, Kind};
 use oci::Documents;
 use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, SourceLimits};
@@ -12,9 +13,8 @@ use source::{Source, Sources};
 use store::{Store, read_object};
 
 use super::{ClusterArgs, CopyArgs};
-use crate::commands::images;
-use crate::commands::poll::print_polls;
-use crate::{published, wiring};
+use crate::reports::print_polls;
+use crate::{needs, published, wiring};
 use terminal::say;
 
 /// The parts that do the work.
@@ -43,7 +43,7 @@ impl Tools {
         if let Some(target) = target.filter(|target| target.is_plain) {
             registries.plain_http.push(target.host.clone());
         }
-        let (sources, limits) = wiring::sources(&[], &registries)?;
+        let SourceReader { sources, limits } = wiring::sources(&registries)?;
         let http = sources.settings.http.clone();
         Ok(Self {
             skopeo: Skopeo::find(args.skopeo.clone(), http, &registries.auth_file).await?,
@@ -82,7 +82,7 @@ impl Tools {
             }
         }
         anyhow::ensure!(!names.is_empty(), "no catalog could be composed");
-        let needs = images::required(&**store, &names).await?;
+        let needs = needs::required(&**store, &names).await?;
         let listed =
             list_images(&self.sources, needs.images.keys().map(String::as_str), &say).await;
         let (images, unlisted) = listed;

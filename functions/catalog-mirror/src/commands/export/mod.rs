@@ -1,3 +1,5 @@
+mod tree;
+
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -6,13 +8,13 @@ use std::time::SystemTime;
 use ::sync::{Pack, PackOptions, Receipt, volume_path};
 use clap::Args;
 use config::byte_size;
-use model::{CatalogName, Document, ObjectDigest};
+use model::{CatalogName, ObjectDigest};
 use serde::Serialize;
 use serde_json::json;
 use store::Store;
 
+use self::tree::TreeArgs;
 use crate::args::{Access, StoreArgs};
-use crate::commands::tree::{self, TreeArgs};
 use crate::published;
 use crate::table::{Column, Table, print};
 use terminal::{bytes, print_json};
@@ -20,43 +22,50 @@ use terminal::{bytes, print_json};
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
     #[command(flatten)]
-    pub(crate) store: StoreArgs,
+    store: StoreArgs,
     /// Archive to write, a folder for one that is named by catalog, day and content hash, or `-`
     /// for standard output.
     #[arg(long, value_name = "FILE", required_unless_present = "static")]
-    pub(crate) to: Option<PathBuf>,
+    to: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) tree: TreeArgs,
+    tree: TreeArgs,
     /// Leave out the objects of the state with this content hash, or with these first digits of it.
     /// May be repeated.
     #[arg(long, value_name = "CONTENT_HASH", conflicts_with = "receipt")]
-    pub(crate) since: Vec<String>,
+    since: Vec<String>,
     /// Leave out the objects in this output of `catalog-mirror receipt`.
     #[arg(long, value_name = "FILE")]
-    pub(crate) receipt: Option<PathBuf>,
+    receipt: Option<PathBuf>,
     /// Pack all.json, the index and the image too. Default: the other side builds them from the
     /// shards.
     #[arg(long)]
-    pub(crate) whole: bool,
+    whole: bool,
     /// Write volumes of at most this size, such as 700MB or 4GiB: FILE.001.tar, FILE.002.tar and so
     /// on.
     #[arg(long, value_name = "SIZE", value_parser = byte_size)]
-    pub(crate) volume_size: Option<u64>,
+    volume_size: Option<u64>,
     /// Print JSON instead of a table.
     #[arg(long)]
-    pub(crate) json: bool,
+    json: bool,
     /// Catalogs to export. Default: all of the store.
     #[arg(value_name = "NAME")]
-    pub(crate) names: Vec<CatalogName>,
+    names: Vec<CatalogName>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ReceiptArgs {
     #[command(flatten)]
-    pub(crate) store: StoreArgs,
+    store: StoreArgs,
     /// Catalogs to include. Default: all of the store.
     #[arg(value_name = "NAME")]
-    pub(crate) names: Vec<CatalogName>,
+    names: Vec<CatalogName>,
+}
+
+impl ExportArgs {
+    /// Returns true if the command runs until a signal ends it.
+    pub(crate) const fn runs_for_long(&self) -> bool {
+        self.tree.watch.is_some()
+    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "only the own store is read")]
@@ -149,22 +158,16 @@ fn write(
 
 pub(crate) async fn run_receipt(args: ReceiptArgs) -> anyhow::Result<()> {
     let store = args.store.open_alone(Access::Read).await?;
-    let bytes = receipt(&*store, &args.names).await?;
+    let bytes = published::receipt(&*store, &args.names).await?;
     Ok(io::stdout().write_all(&bytes)?)
-}
-
-/// Returns the receipt of the named catalogs, or of all.
-pub(super) async fn receipt(store: &dyn Store, names: &[CatalogName]) -> anyhow::Result<Vec<u8>> {
-    let names = published::names_or_all(store, names).await?;
-    Ok(::sync::receipt(store, &names).await?.to_bytes())
 }
 
 /// Volume of an archive that was written. The other side compares its hash.
 #[derive(Serialize)]
 pub(crate) struct WrittenVolume {
-    pub(crate) file: String,
+    file: String,
     #[serde(flatten)]
-    pub(crate) stored: ObjectDigest,
+    stored: ObjectDigest,
 }
 
 impl Table for WrittenVolume {

@@ -8,8 +8,8 @@ use config::poll_interval;
 use store::StorePlace;
 
 use crate::args::{Access, StoreArgs};
-use crate::commands::sync::watch;
 use crate::table::{Column, Table, print};
+use crate::wiring;
 use terminal::{bytes, say};
 
 #[derive(Debug, Args)]
@@ -49,7 +49,7 @@ pub(super) async fn run(args: &TreeArgs, from: &StoreArgs, json: bool) -> anyhow
     match args.watch {
         None => round().await,
         // The next run completes what an interrupted one leaves.
-        Some(interval) => watch(interval, "cannot write the tree", round).await,
+        Some(interval) => wiring::watch(interval, "cannot write the tree", round).await,
     }
 }
 

@@ -1,0 +1,42 @@
+//! Images that the bundles of catalogs need.
+
+use carry::FoundImages;
+use model::CatalogName;
+use olm::{BundleSelection, RequiredImages};
+use store::Store;
+
+use crate::published;
+
+/// Returns the images that all bundles of the catalogs need.
+pub(crate) async fn required(
+    store: &dyn Store,
+    names: &[CatalogName],
+) -> anyhow::Result<RequiredImages> {
+    Ok(find(store, names, &BundleSelection::default()).await?.needs)
+}
+
+/// Returns the images that a choice of packages and channels of the catalogs needs.
+pub(crate) async fn find(
+    store: &dyn Store,
+    names: &[CatalogName],
+    choice: &BundleSelection,
+) -> anyhow::Result<FoundImages> {
+    let mut found = FoundImages::default();
+    for name in names {
+        let (current, snapshot) = published::state(store, name).await?;
+        found.add_names(snapshot.packages.iter().map(|shard| &shard.name));
+        let mut parts = Vec::new();
+        let mut needs = RequiredImages::default();
+        for shard in snapshot
+            .packages
+            .iter()
+            .filter(|shard| choice.takes(&shard.name))
+        {
+            let package = inspect::package(store, shard).await?;
+            needs.add(name.as_str(), &shard.name, &package, choice)?;
+            parts.extend(found.add_package(&shard.name, &package, choice)?);
+        }
+        found.add_catalog(&current.source, choice, &parts, needs);
+    }
+    Ok(found)
+}

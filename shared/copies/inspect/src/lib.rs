@@ -1,0 +1,21 @@
+#![doc = include_str!("../README.md")]
+
+mod bundles;
+mod changes;
+mod comparison;
+mod composer;
+mod error;
+mod image;
+mod question;
+mod reader;
+mod validation;
+
+pub use bundles::{BundleReader, bundle_contents, bundle_difference, named_bundles};
+pub use changes::{between_sources, changes, package, shard_lines};
+pub use comparison::BundleComparison;
+pub use composer::Composer;
+pub use error::InspectError;
+pub use image::write_image;
+pub use question::PlanQuestion;
+pub use reader::SourceReader;
+pub use validation::{PlacedFinding, Validation};
