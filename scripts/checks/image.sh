@@ -77,7 +77,7 @@ bill_of_materials() {
   local program=$1 arch=$2 file=$WORK/$1-$2/rootfs/usr/share/$1/sbom.cdx.json
   same_lines "$program, $arch: the SBOM has the crates of cargo tree" \
     "$(jq -r '.metadata.component, .components[] | select(.purl | startswith("pkg:cargo/")) | "\(.name) \(.version)"' "$file")" \
-    "$(cd "$ROOT" && cargo tree --locked --package "$program" --target "${TARGETS[$arch]}" --edges normal,no-proc-macro --prefix none --no-dedupe |
+    "$(cd "$ROOT" && cargo tree --locked --package "$(package_of "$program")" --target "${TARGETS[$arch]}" --edges normal,no-proc-macro --prefix none --no-dedupe |
       sed 's/^\([^ ]*\) v\([^ ]*\).*/\1 \2/' | sort -u)"
   is "$program, $arch: with a licence for each" \
     "$(jq -c '[.components[] | select((.purl | startswith("pkg:cargo/")) and (.licenses | not)).name]' "$file")" '[]'

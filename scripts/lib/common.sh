@@ -133,6 +133,12 @@ use_tested() {
   need_program
 }
 
+# package_of PROGRAM: the package of this workspace that has the program.
+package_of() {
+  cargo metadata --manifest-path "$ROOT/Cargo.toml" --format-version 1 --no-deps |
+    jq -er --arg program "$1" '.packages[] | select(any(.targets[]; .kind == ["bin"] and .name == $program)).name' || die "no package has the program $1"
+}
+
 target_folder() { (cd "$ROOT" && cargo metadata --format-version 1 --no-deps | jq -r .target_directory); }
 
 sha256() { sha256sum "$@" | cut -d' ' -f1; }

@@ -1,8 +1,8 @@
 """Prints a CycloneDX SBOM of a program, from what cargo compiled for it.
 
-    sbom.py PROGRAM TARGET METADATA TIME --component PURL... <MESSAGES
+    sbom.py PACKAGE TARGET METADATA TIME --component PURL... <MESSAGES
 
-PROGRAM   name of its package
+PACKAGE   that has the program
 TARGET    the target for which it was compiled
 METADATA  what `cargo metadata` printed: licences of packages
 TIME      of the document, in ISO 8601
@@ -50,7 +50,7 @@ def other(text):
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("program", "target", "metadata", "time"):
+    for name in ("package", "target", "metadata", "time"):
         parser.add_argument(name)
     parser.add_argument("--component", action="append", default=[])
     options = parser.parse_args()
@@ -61,7 +61,7 @@ def main():
     checksums = {(each["name"], each["version"]): each["checksum"] for each in lock if "checksum" in each}
     ids = set(linked(sys.stdin, options.target))
     crates = sorted((each for each in metadata["packages"] if each["id"] in ids), key=lambda each: (each["name"], each["version"]))
-    own = next(each for each in crates if each["name"] == options.program)
+    own = next(each for each in crates if each["name"] == options.package)
     components = [component(each, checksums) for each in crates if each is not own] + [other(each) for each in options.component]
     subject = {**component(own, checksums), "type": "application"}
     document = {
