@@ -7,6 +7,7 @@ mod complete;
 mod compositions;
 #[cfg(feature = "grpc")]
 mod grpc_listener;
+mod manual;
 mod needs;
 mod progress;
 mod published;

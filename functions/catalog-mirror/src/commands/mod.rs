@@ -26,13 +26,15 @@ mod upgrade;
 mod validate;
 mod verify;
 
-use clap::{ArgAction, Parser, Subcommand};
+use std::path::PathBuf;
+
+use clap::{ArgAction, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 use tracing::{Instrument, info_span};
 
 use terminal::Exit;
 
-use crate::complete;
+use crate::{complete, manual};
 
 /// Mirrors operator catalogs (OLM file-based catalogs) and serves them over HTTP.
 ///
@@ -143,6 +145,13 @@ enum Command {
         /// Name of the shell: bash, zsh, fish, elvish or powershell.
         shell: Shell,
     },
+    /// Write the manual pages of all commands into a folder.
+    #[command(hide = true)]
+    Man {
+        /// An existing folder.
+        #[arg(value_hint = ValueHint::DirPath)]
+        folder: PathBuf,
+    },
 }
 
 impl Cli {
@@ -158,10 +167,16 @@ impl Cli {
 
     /// Returns true if the command reads and writes small documents only.
     pub(crate) const fn moves_no_catalog(&self) -> bool {
-        use Command::{Completions, History, Keygen, Ls, Receipt, Rm, Rollback};
         matches!(
             self.command,
-            Completions { .. } | History(_) | Keygen(_) | Ls(_) | Receipt(_) | Rm(_) | Rollback(_)
+            Command::Completions { .. }
+                | Command::History(_)
+                | Command::Keygen(_)
+                | Command::Ls(_)
+                | Command::Man { .. }
+                | Command::Receipt(_)
+                | Command::Rm(_)
+                | Command::Rollback(_)
         )
     }
 
@@ -241,6 +256,7 @@ async fn dispatch(command: Command) -> anyhow::Result<Exit> {
         Command::Keygen(args) => keygen::run(&args)?,
         Command::Demo(args) => demo::run(args).instrument(info_span!("demo")).await?,
         Command::Completions { shell } => complete::print_script(shell)?,
+        Command::Man { folder } => manual::write_pages(&folder)?,
     }
     Ok(Exit::Success)
 }
