@@ -25,7 +25,7 @@ tab_in() {
   (
     cd "$WORK/typed" || exit
     env HOME="$HOME_OF_SHELL" XDG_CONFIG_HOME="$HOME_OF_SHELL" XDG_DATA_HOME="$HOME_OF_SHELL" XDG_RUNTIME_DIR="$HOME_OF_SHELL" \
-      PATH="$WORK/bin:$PATH" CATALOG_MIRROR_STORE=st TERM=xterm python3 "$ROOT/scripts/lib/typing.py" "$@"
+      PATH="$WORK/bin:$PATH" CATALOG_MIRROR_STORE=st TERM=xterm python3 "$ROOT/scripts/lib/type_lines.py" "$@"
   ) >"$WORK/$shell.screen" 2>&1 <<EOF
 $(cat)
 catalog-mirror graph c etc\t

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::support::cargo;
 
@@ -73,4 +74,31 @@ fn loaded_files_define_each_function_once() {
 fn functions_are_found_at_the_beginning_of_lines() {
     let text = "a() {\n  b() { :; }\n}\nc_1() { echo; }\necho ()\n# d()\n";
     assert_eq!(functions(text).collect::<Vec<_>>(), ["a", "c_1"]);
+}
+
+/// Python finds a module first in the folder of the script that it runs, so a script named as a
+/// module of Python replaces it for all others.
+#[test]
+fn python_script_has_no_name_of_standard_module() {
+    let listed = Command::new("python3")
+        .args(["-c", "import sys; print(*sys.stdlib_module_names)"])
+        .output()
+        .expect("python3 runs");
+    let modules = String::from_utf8(listed.stdout).unwrap();
+    let modules: Vec<&str> = modules.split_whitespace().collect();
+    assert!(modules.contains(&"typing"), "{modules:?}");
+    let mut count = 0;
+    for entry in fs::read_dir(cargo::root().join("scripts/lib")).expect("the folder can be listed")
+    {
+        let path = entry.expect("the folder can be listed").path();
+        if path.extension().is_some_and(|ending| ending == "py") {
+            let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+            assert!(
+                !modules.contains(&&*name),
+                "{name} hides a module of Python"
+            );
+            count += 1;
+        }
+    }
+    assert!(count > 10, "only {count} scripts were found");
 }

@@ -1,6 +1,6 @@
 """Types lines into an interactive program on a terminal, as a person does, and prints what the terminal showed.
 
-usage: typing.py PROGRAM [ARGUMENT...] < LINES
+usage: type_lines.py PROGRAM [ARGUMENT...] < LINES
 
 Each line of standard input is typed, with \\t for Tab, and Enter after it. The next one is typed when the program has been quiet.
 """
