@@ -13,7 +13,7 @@ CDN=arn:aws:cloudfront::123456789012:distribution/Distribution
 BEHAVIORS='.DistributionConfig | .DefaultCacheBehavior, .CacheBehaviors[]'
 
 linters() {
-  local script
+  local script number
   # This runs cfn-lint too.
   succeeds "sam validate --lint accepts it" sam validate --lint --region us-east-1 --template "$TEMPLATE"
   is "every check that checkov skips has its reason" \
@@ -22,6 +22,9 @@ linters() {
     matches "scripts/$script --help shows the usage" "$("$ROOT/scripts/$script" --help)" "scripts/$script "
   done
   is "the cost page is what scripts/cost prints" "$(sed -n '/^<!-- cost -->$/,/^<!-- end -->$/p' "$ROOT/infra/COST.md" | grep -v '^<!--')" "$("$ROOT/scripts/cost")"
+  for number in clusters=abc clusters= clusters=nan clusters=-1 clusters=1e308 interval=0 whole=2 plan=7; do
+    fails "scripts/cost says what is wrong with $number" 'cost: [a-z]+ is (a number from|one of)' "$ROOT/scripts/cost" "$number"
+  done
 }
 
 # resolve [NAME=VALUE...]: the resources of the template with these parameters, as JSON; a resource is named as in the template.
