@@ -1,5 +1,5 @@
 # Memory beside the worst documents: sixteen good catalogs and four bad ones in one process with the default settings, and
-# some of them in a function of 128 MB. Memory of a server beside clients that read nothing, and the rate of one that reads.
+# some of them in a function of 128 MB.
 # Only an optimised program says something: scripts/long-checks runs this part.
 # shellcheck shell=bash
 
@@ -54,29 +54,5 @@ small_function() {
   succeeds "a function takes $peak MB, at most $FUNCTION_MAX" at_most "$peak" "$FUNCTION_MAX"
 }
 
-# Thousands of answers that nobody reads, of each kind: streamed from a file, decoded, compressed while they are sent, and kept.
-unread_answers() {
-  local store=$WORK/unread path coding protocol result
-  # One package above what is kept in memory, and many below it.
-  python3 "$LIB/worst_inputs.py" noise "$WORK/noise" $((24 << 20))
-  python3 "$LIB/worst_inputs.py" packages "$WORK/packages" $((2 << 20))
-  mkdir "$WORK/catalog"
-  mv "$WORK/noise" "$WORK/packages" "$WORK/catalog"
-  is "a catalog to attack is published" "$(outcome "$store" "c=dir:$WORK/catalog")" "published 10"
-  for path in api/v1/all 'api/v1/metas?schema=olm.bundle' packages/p packages/p0 packages 'search?q=p&limit=100'; do
-    for coding in identity gzip zstd; do
-      for protocol in h1 h2; do
-        serve "$store"
-        result=$(python3 "$LIB/unread.py" "$SERVER_PID" "${HOST##*:}" "$protocol" "/catalogs/c/$path" "$coding")
-        say "$path $coding $protocol: $result"
-        succeeds "unread answers take $(jq .peak <<<"$result") MB: $path $coding $protocol" at_most "$(jq .peak <<<"$result")" "$PROCESS_MAX"
-        is "and another client is served at half its rate: $path $coding $protocol" "$(jq '.attacked * 2 >= .alone' <<<"$result")" true
-        end_process "$SERVER_PID"
-      done
-    done
-  done
-}
-
 twenty_catalogs
 small_function
-unread_answers

@@ -1,12 +1,18 @@
 # Three replicas of the controller, each with a store of its own, at a real API server: a replica serves what the statuses name or
 # answers 503 with Retry-After, while images change, one of them dies and comes back with an old store, and the leader ends.
+# operator-controller's client and cache, which read once for each image that a status names, lose no change, however late the API
+# server tells the replicas that follow.
 # shellcheck shell=bash
 
 CATALOGS=20
 IMAGES=8
+# ClusterCatalogs that operator-controller's client follows at once, and changes of each of them for each lag.
+FOLLOWED=4
+CHANGES=50
 declare -A API HEALTH PID
 
 prepare() {
+  need_olm_clients
   prepare_controller
   secret login "$REGISTRY"
   push_images
@@ -25,9 +31,9 @@ push_images() {
   done
 }
 
-# start_replica NAME
+# start_replica NAME [ACCESS]: with the kubeconfig ACCESS.
 start_replica() {
-  start_controller "$1" --leader-elect --webhook-server-port "$(free_port)"
+  CONTROLLER_ACCESS=${2:-} start_controller "$1" --leader-elect --webhook-server-port "$(free_port)"
   API[$1]=$CONTROLLER_API HEALTH[$1]=$CONTROLLER_HEALTH PID[$1]=$CONTROLLER_PID
 }
 
@@ -39,14 +45,14 @@ leader() { for each in "${!PID[@]}"; do if replica_leads "$each"; then echo "$ea
 has_leader() { [[ -n $(leader) ]]; }
 followers() { for each in "${!PID[@]}"; do replica_leads "$each" || echo "$each"; done; }
 
-# serve: the replicas that run are those of the service.
-serve() { for each in "${!PID[@]}"; do echo "127.0.0.1:${API[$each]}"; done >"$WORK/service.new" && mv "$WORK/service.new" "$WORK/service"; }
+# put_in_service: the replicas that run are those of the service.
+put_in_service() { for each in "${!PID[@]}"; do echo "127.0.0.1:${API[$each]}"; done >"$WORK/service.new" && mv "$WORK/service.new" "$WORK/service"; }
 
 # end NAME SIGNAL: a replica, which the service forgets before.
 end() {
   local pid=${PID[$1]}
   unset "PID[$1]"
-  serve
+  put_in_service
   kill "-$2" "$pid"
   wait "$pid" 2>/dev/null
 }
@@ -88,7 +94,7 @@ three_replicas() {
   for each in a b c; do succeeds "$each is ready" wait_for 30 is_ready "$each"; done
   is "one replica leads" "$(leader | wc -w)" 1
   create_catalogs
-  serve
+  put_in_service
 }
 
 # A follower dies without a word and comes back with an old store.
@@ -100,7 +106,7 @@ disturb() {
   sleep 5
   start_replica "$follower"
   wait_for 60 is_ready "$follower"
-  serve
+  put_in_service
 }
 
 leader_leaves() {
@@ -110,7 +116,64 @@ leader_leaves() {
   succeeds "after a clean stop another replica leads at its next try" wait_for 35 has_leader
   start_replica "$old"
   succeeds "the stopped one comes back" wait_for 60 is_ready "$old"
-  serve
+  put_in_service
+}
+
+# expect_of_client: what operator-controller's client holds of each image, by what a mirror serves of it: `IMAGE HASH`.
+expect_of_client() {
+  local step=0 image sources=()
+  while ((step < IMAGES)); do sources+=(--catalog "step-$step=oci:$WORK/layout:step-$((step++))"); done
+  "$CATALOG_MIRROR" poll --store "$WORK/steps" "${sources[@]}" >/dev/null
+  serve "$WORK/steps"
+  step=0
+  while read -r image _; do
+    echo "$image $(olm-clients http "$URL/catalogs/step-$step" "$WORK/step-$((step++))" | cut -d' ' -f2)"
+  done <"$WORK/refs" >"$WORK/held"
+  is "each image is something else to operator-controller" "$(cut -d' ' -f2 "$WORK/held" | sort -u | wc -l)" "$IMAGES"
+}
+
+# lag MILLISECONDS: what the API server tells the replicas that follow comes so much later.
+lag() {
+  local port each
+  port=$(free_port)
+  start "$WORK/lag.log" python3 -B "$LIB/slow_proxy.py" "$port" "$APISERVER_PORT" "$1"
+  sed "s/:$APISERVER_PORT,/:$port,/" "$WORK/account.yaml" >"$WORK/account-$1.yaml"
+  for each in $(followers); do
+    end "$each" TERM
+    start_replica "$each" "$WORK/account-$1.yaml"
+    succeeds "$each is ready with $1 ms of lag" wait_for 60 is_ready "$each"
+  done
+  put_in_service
+}
+
+# give IMAGE-NUMBER: to all ClusterCatalogs that are followed, which have one of their own each.
+give() {
+  local number
+  for ((number = 0; number < FOLLOWED; number++)); do
+    clustercatalog "followed-$number" "$(sed -n "$((($1 + number) % IMAGES + 1))s/ .*//p" "$WORK/refs")"
+  done | kubectl apply -f - >/dev/null
+}
+
+# has_held LOG COUNT: so many images were read since the client began.
+has_held() { (($(grep -c '^holds followed-' "$1") >= $2)); }
+
+# read_once MILLISECONDS: the client reads each image that a status names once, from a replica by chance, and keeps what it got.
+read_once() {
+  local log=$WORK/follow-$1.log change pid
+  lag "$1"
+  give 0
+  start "$log" olm-clients follow "$REGISTRY_CA" "$WORK/service" "$WORK/follow-$1"
+  pid=$STARTED_PID
+  wait_for 60 has_held "$log" "$FOLLOWED"
+  for ((change = 1; change <= CHANGES; change++)); do
+    give "$change"
+    wait_for 60 has_held "$log" $((FOLLOWED * (change + 1))) || break
+  done
+  is "with $1 ms of lag the client holds an image after each change" "$(grep '^holds followed-' "$log" | sed "1,${FOLLOWED}d" | wc -l)" $((FOLLOWED * CHANGES))
+  is "with $1 ms of lag it never holds the content of another image" \
+    "$(grep '^holds followed-' "$log" | cut -d' ' -f3- | grep -vxFc -f "$WORK/held")" 0
+  say "with $1 ms of lag $(grep -c '^refused followed-' "$log") reads were refused and read again"
+  end_process "$pid"
 }
 
 # No replica serves what is withdrawn.
@@ -147,6 +210,8 @@ disturb
 wait "$CHANGING"
 right "while a follower dies" "$(cat "$WORK/disturbed")" $((CATALOGS * 20))
 leader_leaves
+expect_of_client
+for LAG in 0 20 100; do read_once "$LAG"; done
 api_server_stands_still
 withdrawn
 is "the role of the controller suffices" "$(cat "$WORK"/?.log | grep -ci forbidden)" 0

@@ -103,10 +103,11 @@ prepare_catalogd() {
   write_kubeconfig "$WORK/account.yaml" "$(account_token)"
 }
 
-# start_controller NAME [FLAG...]: a replica; CONTROLLER_PID, CONTROLLER_API and CONTROLLER_HEALTH are set afterwards.
+# start_controller NAME [FLAG...]: a replica; CONTROLLER_PID, CONTROLLER_API and CONTROLLER_HEALTH are set afterwards. It reaches the API
+# server by $CONTROLLER_ACCESS, if that is set.
 start_controller() {
   CONTROLLER_API=$(free_port) CONTROLLER_HEALTH=$(free_port)
-  start "$WORK/$1.log" env KUBECONFIG="$WORK/account.yaml" HOSTNAME="$1" "$CONTROLLER" \
+  start "$WORK/$1.log" env KUBECONFIG="${CONTROLLER_ACCESS:-$WORK/account.yaml}" HOSTNAME="$1" "$CONTROLLER" \
     --external-address "$SERVICE" --tls-cert "$WORK/tls/tls.crt" --tls-key "$WORK/tls/tls.key" --pull-cas-dir "$WORK/authorities" \
     --cache-dir "$WORK/$1-cache" --catalogs-server-addr "127.0.0.1:$CONTROLLER_API" \
     --metrics-bind-address 0 --health-probe-bind-address "127.0.0.1:$CONTROLLER_HEALTH" "${@:2}"

