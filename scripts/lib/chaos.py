@@ -12,6 +12,7 @@ import traceback
 from pathlib import Path
 
 import chaos_catalogs
+import decoded
 from chaos_mirrors import INTERVAL, Site
 
 # A poll on the slow registry, and the poll of all others that start with it.
@@ -21,7 +22,9 @@ NEXT_POLL = 1.1 * INTERVAL + 5
 # Of the process with the default limits and all these catalogs, in MiB.
 MEMORY_MAX = 512
 # In 30 minutes.
-NEEDED = {"kills": 50, "publications": 300, "collections": 5}
+NEEDED = {"kills": 50, "publications": 300, "collections": 5, "unread": 20_000}
+# What clients that do not read ask of a good catalog.
+UNREAD = ["all.json", "api/v1/metas?schema=olm.bundle", "packages", "search?q=a&limit=100", "packages/borders"]
 
 
 class Chaos:
@@ -30,7 +33,7 @@ class Chaos:
         self.failures, self.stop, self.lock = [], threading.Event(), threading.Lock()
         self.good, self.hostile = chaos_catalogs.make(settings)
         self.sites = [Site(name, settings, self) for name in ("s3", "folder")]
-        self.figures = dict.fromkeys(("kills", "publications", "collections", "refusedPolls", "deferred", "givenUp",
+        self.figures = dict.fromkeys(("kills", "publications", "collections", "refusedPolls", "deferred", "givenUp", "unread",
                                       "bodies", "hashes", "storeSteps", "clockSteps", "fullDisks"), 0)
         self.figures |= {"longestStaleness": 0.0, "peakMemoryMiB": {}}
 
@@ -81,13 +84,19 @@ class Chaos:
                 file.write(f"{time.time()} {offset}\n")
             self.count("storeSteps")
 
+    def leave_unread(self, chance):
+        site, path = chance.choice(self.sites), f"/catalogs/{chance.choice(self.good).name}/{chance.choice(UNREAD)}"
+        # A process that was killed, or that closes connections to make room.
+        with contextlib.suppress(OSError):
+            site.leave_unread(chance, path, self.stop)
+
     def check(self, chance):
         for site in self.sites:
             site.check_processes()
             with contextlib.suppress(OSError):
                 for catalog in self.good:
                     self.check_good(site, catalog)
-                self.check_body(site, chance.choice(self.good))
+                self.check_body(site, chance.choice(self.good), chance.choice(["identity", "gzip"]))
                 self.check_hostile(site, chance.choice(self.hostile))
 
     def check_good(self, site, catalog):
@@ -121,12 +130,12 @@ class Chaos:
                 return True
         return False
 
-    def check_body(self, site, catalog):
+    def check_body(self, site, catalog, coding):
         before = site.get(f"catalogs/{catalog.name}/content-hash")
-        status, body = site.get(f"catalogs/{catalog.name}/all.json")
+        status, body = site.get(f"catalogs/{catalog.name}/all.json", coding)
         after = site.get(f"catalogs/{catalog.name}/content-hash")
         if {before[0], status, after[0]} == {200}:
-            found = chaos_catalogs.sha256(body)
+            found = decoded.sha256(body if coding == "identity" else decoded.inflated(body))
             self.count("bodies")
             if found not in catalog.known or found not in (before[1].decode().strip(), after[1].decode().strip()):
                 self.fail(f"{site.name}: the body of {catalog.name} has the hash {found}")
@@ -148,7 +157,7 @@ class Chaos:
         for site in self.sites:
             site.start()
         threads = [self.keep("updates", (60, 60), self.update), self.keep("kills", (8, 20), self.kill),
-                   self.keep("harm", (15, 30), self.harm), self.keep("checks", (3, 3), self.check),
+                   self.keep("harm", (15, 30), self.harm), self.keep("unread", (8, 20), self.leave_unread), self.keep("checks", (3, 3), self.check),
                    self.keep("metrics", (2, 2), lambda _: [site.read_metrics() for site in self.sites])]
         threads += [self.keep(f"gc {site.name}", (INTERVAL, INTERVAL), site.collect) for site in self.sites]
         self.stop.wait(self.seconds)

@@ -4,6 +4,7 @@ import contextlib
 import http.server
 import json
 import os
+import random
 import shutil
 import subprocess
 import tarfile
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import worst_inputs
 from chaos_images import LAYER, MANIFEST, Layer, Series, descriptor, image, push, sha256, write_layout
+from decoded import copies
 
 # Every so many updates a catalog returns to an old content that retention does not keep any more.
 # So publications need objects that are just being condemned or deleted.
@@ -20,8 +22,9 @@ RETURNS = 5
 # Bytes a second of the registry of row 23. Under 1 KiB a body is broken off after 30 seconds; above it a layer takes as long as it
 # takes, and nobody waits for it.
 DRIP = 2048
-# Name of a package that would clear a terminal: row 22.
+# Name of a package that would clear a terminal: row 22. Names that are a path, a command, or the name of another file.
 ODD = "chaos\x1b[2J"
+STRANGE = ["etcd/x", "../etcd", "etcd;touch made", "kafka$(touch made)", "search.json"]
 # What costs most to compose: package `a` requires the others. In turn, each of this many bytes.
 REQUIREMENTS = [worst_inputs.ranges, worst_inputs.required, worst_inputs.chained, worst_inputs.any_of, worst_inputs.apis]
 REQUIREMENTS_SIZE = 500_000
@@ -52,9 +55,13 @@ class Good:
         self.published.append(time.time())
 
     def marker(self, content):
-        """A package by which all contents of all catalogs differ, with control characters for row 22."""
-        lines = ({"schema": "olm.package", "name": ODD},
-                 {"schema": "olm.bundle", "package": ODD, "name": f"chaos.v{content}", "image": f"{self.name}\nforged"})
+        """A package by which all contents of all catalogs differ, with control characters for row 22; packages with strange names; and
+        one whose deflated bytes look like the borders between packages."""
+        lines = [{"schema": "olm.package", "name": ODD},
+                 {"schema": "olm.bundle", "package": ODD, "name": f"chaos.v{content}", "image": f"{self.name}\nforged"}]
+        lines += [{"schema": "olm.package", "name": name} for name in STRANGE]
+        text = copies(random.Random(f"{self.name} {content // 2}"), 60_000)
+        lines += [{"schema": "olm.package", "name": "borders"}, {"schema": "x", "package": "borders", "t": text}]
         return "\n".join(map(json.dumps, lines)).encode()
 
     def content_hash(self, state, marker):

@@ -9,12 +9,16 @@ import threading
 import time
 import urllib.error
 import urllib.request
+import zlib
 from pathlib import Path
 
-from chaos_images import sha256
+import decoded
+import unread
 from ports import free_port
 
 INTERVAL = 30
+# Connections of one attack by clients that do not read, and the answers that those of a protocol ask for.
+UNREAD = {"h2": (10, unread.STREAMS), "h1": (100, unread.PIPELINED)}
 # Steps of our own clock at a restart, in seconds. Half of the restarts keep it.
 CLOCKS = [0, 0, 3600, -3600]
 POLLS = re.compile(r'catalog_mirror_polls_total{(.*)} (\d+)')
@@ -153,9 +157,23 @@ class Site:
                 before, self.polls[labels] = self.polls.get(labels, 0), int(number)
                 self.chaos.count("refusedPolls", int(number) - (before if before <= int(number) else 0))
 
-    def get(self, path):
+    def leave_unread(self, chance, path, stop):
+        """Asks for many answers, and reads none of them for some seconds."""
+        protocol, coding = chance.choice(list(UNREAD)), chance.choice(["identity", "gzip", "zstd"])
+        connections, answers = UNREAD[protocol]
+        held = []
+        try:
+            for _ in range(connections):
+                held.append(unread.unread(int(self.address.rpartition(":")[2]), protocol, path, coding))
+                self.chaos.count("unread", answers)
+            stop.wait(chance.uniform(2, 10))
+        finally:
+            for connection in held:
+                connection.close()
+
+    def get(self, path, coding="identity"):
         """Status and body of an answer. A process that is not there is an OSError."""
-        request = urllib.request.Request(f"http://{self.address}/{path}", headers={"accept-encoding": "identity"})
+        request = urllib.request.Request(f"http://{self.address}/{path}", headers={"accept-encoding": coding})
         asked = self.processes["serve"]
         try:
             with urllib.request.urlopen(request, timeout=20) as answer:
@@ -190,6 +208,8 @@ class Site:
             self.must("verify", ["verify", *place])
             self.must(kind, [*self.commands[kind], "--offline"])
             self.must("verify", ["verify", *place])
+            if self.name == "folder":
+                self.decode(store)
             self.check_listing(store, json.loads(self.must("ls", ["ls", "--json", *place]) or "[]"))
             # Row 22: the name of an image has a line feed, and the name of its package would clear a terminal.
             printed = self.must("images", ["images", *place])
@@ -206,6 +226,15 @@ class Site:
             if good.known.get(current["contentHash"]) != len(good.published) - 1:
                 self.chaos.fail(f"{store} does not have the last update of {good.name}")
             self.chaos.count("publications", current["serial"] if store == self.stores[0] else 0)
+
+    def decode(self, store):
+        """Has other programs decode every object of the published states."""
+        known = {}
+        for good in self.chaos.good:
+            try:
+                decoded.State(store, good.name, known).check()
+            except (OSError, ValueError, zlib.error) as error:
+                self.chaos.fail(f"{store}: {good.name} is not decoded by others: {error}")
 
     def must(self, name, command):
         """Runs a program to its end, which must be a success, and returns what it prints."""
