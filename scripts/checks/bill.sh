@@ -62,8 +62,8 @@ if $SHORT || ((LAST > LAST_STEP)); then
 elif [[ -n $(data_folder) ]]; then
   real=real
 fi
-start_moto
-start_counting "$MOTO_URL"
+start_s3 moto
+start_counting "$S3_URL"
 use_s3 "$COUNTING_URL"
 make_bucket store && make_bucket tree
 serve "$LOCAL"

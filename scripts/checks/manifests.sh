@@ -215,8 +215,7 @@ need_kustomize
 need_debian promtool=prometheus
 mkdir -p "$WORK/etc/catalog-mirror" "$WORK/lib"
 make_certificates "$WORK/etc/catalog-mirror-tls"
-start_moto
-use_s3 "$MOTO_URL"
+start_s3 moto
 make_bucket catalog-mirror
 each_overlay built
 starts mirror/s3 "$WORK/mirror-s3.json" catalog-mirror-poller https

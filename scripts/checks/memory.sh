@@ -32,8 +32,7 @@ small_function() {
   python3 "$LIB/worst_inputs.py" documents "$folder" $((7 << 20))
   good_folder "$folder/good"
   start_plain_registry
-  start_moto
-  use_s3 "$MOTO_URL"
+  start_s3 moto
   make_bucket mirror
   {
     printf 'registries: {plainHttp: ["%s"]}\ncatalogs:\n' "$PLAIN_REGISTRY"
@@ -44,7 +43,7 @@ small_function() {
     done
   } >"$WORK/small.yaml"
   start_emulator
-  start_function poller poller STORE=s3://mirror/small CATALOGS="$(cat "$WORK/small.yaml")" AWS_ENDPOINT_URL="$MOTO_URL" \
+  start_function poller poller STORE=s3://mirror/small CATALOGS="$(cat "$WORK/small.yaml")" AWS_ENDPOINT_URL="$S3_URL" \
     AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID="$S3_KEY" AWS_SECRET_ACCESS_KEY="$S3_SECRET" AWS_LAMBDA_FUNCTION_MEMORY_SIZE=$FUNCTION_MAX \
     MALLOC_ARENA_MAX=2
   echo '{"action": "poll"}' >"$WORK/poll.json"

@@ -77,8 +77,7 @@ drive "nginx: " "$NGINX" "$WORK/other" brief
 
 # The reader function, below a path. Not in a short run, which has to take less than a minute.
 drive_reader() {
-  start_moto
-  use_s3 "$MOTO_URL"
+  start_s3 moto
   make_bucket mirror
   local version URL
   for version in v1 v2; do

@@ -12,8 +12,8 @@ messages() { service sqs receive-message --queue-url "$1" --max-number-of-messag
 
 # What the function finds around it.
 surroundings() {
-  start_moto
-  use_s3 "$MOTO_URL"
+  start_s3 moto
+  MOTO_URL=$S3_URL
   make_bucket mirror
   make_bucket config
   service secretsmanager create-secret --name pull --secret-string "file://$AUTH_FILE" >/dev/null
@@ -80,13 +80,12 @@ by_queue() {
 
 # Configuration and objects in MinIO; secrets and events stay with moto.
 over_minio() {
-  start_minio
-  use_s3 "$MINIO_URL" "$MINIO_CA"
+  start_s3 minio tls
   make_bucket mirror
   make_bucket config
   copy_image "oci:$LAYOUT:step-000" "docker://$SOURCE"
   configure good
-  start_poller AWS_ENDPOINT_URL_S3="$MINIO_URL" AWS_CA_BUNDLE="$MINIO_CA"
+  start_poller AWS_ENDPOINT_URL_S3="$S3_URL" AWS_CA_BUNDLE="$S3_CA"
   is "over MinIO a schedule event publishes" "$(ask "$(event schedule)" "$OUTCOMES")" "good published"
   is "the next finds nothing new" "$(ask '{}' "$OUTCOMES")" "good unchanged"
   copy_image "oci:$LAYOUT:step-001" "docker://$SOURCE"

@@ -101,11 +101,9 @@ over_tls() {
 }
 
 on_moto() {
-  start_moto tls
-  use_s3 "$MOTO_URL" "$MOTO_CA"
+  start_s3 moto tls
   over_tls moto 5
-  start_moto
-  use_s3 "$MOTO_URL"
+  start_s3 moto
   make_bucket bucket
   # Without a prefix, and without TLS.
   updates "a whole bucket" s3://bucket "${ALL_STEPS[@]:0:2}"
@@ -113,8 +111,7 @@ on_moto() {
 
 # MinIO also checks signatures, and it answers requests side by side.
 on_minio() {
-  start_minio
-  use_s3 "$MINIO_URL" "$MINIO_CA"
+  start_s3 minio tls
   over_tls MinIO ${#ALL_STEPS[@]} waiting
   AWS_SECRET_ACCESS_KEY=wrong fails "a wrong secret is refused" 'not allowed.*SignatureDoesNotMatch' \
     "$CATALOG_MIRROR" poll --catalog "up=oci:$LAYOUT:step-000" --store s3://bucket/denied

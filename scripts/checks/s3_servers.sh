@@ -9,17 +9,24 @@ table() {
     grep -v '^Server|\|documented'
 }
 
-# The functions run_NAME start a server, and set S3_URL, FOUND_VERSION, and WAITING: the options of the suite for servers that let writers wait, or refuse early.
-run_moto() {
-  start_moto
-  S3_URL=$MOTO_URL FOUND_VERSION=$("$VENV/bin/python" -c 'import moto; print(moto.__version__)')
+# Options of the suite for servers that let writers wait, or refuse early.
+declare -A WAITING=([minio]=waiting [versitygw]='waiting early')
+
+version_of() {
+  case $1 in
+    moto) "$VENV/bin/python" -c 'import moto; print(moto.__version__)' ;;
+    minio) sed 's/.*-\(....\)\(..\)\(..\)......-.*/\1-\2-\3/' <<<"$MINIO" ;;
+    seaweedfs) weed version | sed -n 's/^version [^ ]* \([0-9.]*\) .*/\1/p' ;;
+    versitygw) echo "${VERSITYGW##*@v}" ;;
+    rclone) echo "${RCLONE##*@v}" ;;
+    ceph) radosgw --version | cut -d' ' -f3 ;;
+    garage) echo "${GARAGE##*@}" ;;
+    s3proxy) cut -d: -f3 <<<"$S3PROXY" ;;
+    s3rver) echo "${S3RVER##*@}" ;;
+  esac
 }
 
-run_minio() {
-  start_minio plain
-  S3_URL=$MINIO_URL FOUND_VERSION=$(sed 's/.*-\(....\)\(..\)\(..\)......-.*/\1-\2-\3/' <<<"$MINIO") WAITING=waiting
-}
-
+# run_SERVER: as lib/s3.sh has it for moto and MinIO.
 run_seaweedfs() {
   need_go weed "$SEAWEEDFS"
   jq -n --arg key "$S3_KEY" --arg secret "$S3_SECRET" '{identities: [{name: "mirror", actions: ["Admin"],
@@ -27,19 +34,16 @@ run_seaweedfs() {
   start "$HOME_OF/log" weed -logdir "$HOME_OF" server -dir "$HOME_OF/data" -ip 127.0.0.1 -ip.bind 127.0.0.1 -master.port "$(free_port)" -volume.port "$(free_port)" \
     -filer -filer.port "$(free_port)" -s3 -s3.port "$PORT" -s3.port.grpc "$(free_port)" -s3.port.iceberg 0 -s3.config "$HOME_OF/s3.json" \
     -master.volumeSizeLimitMB 64
-  FOUND_VERSION=$(weed version | sed -n 's/^version [^ ]* \([0-9.]*\) .*/\1/p')
 }
 
 run_versitygw() {
   need_go versitygw "$VERSITYGW"
   start "$HOME_OF/log" versitygw --quiet --access "$S3_KEY" --secret "$S3_SECRET" --port "127.0.0.1:$PORT" --keep-alive posix "$HOME_OF/data"
-  FOUND_VERSION=${VERSITYGW##*@v} WAITING='waiting early'
 }
 
 run_rclone() {
   need_go rclone "$RCLONE"
   start "$HOME_OF/log" rclone serve s3 --config /dev/null --addr "127.0.0.1:$PORT" --auth-key "$S3_KEY,$S3_SECRET" "$HOME_OF/data"
-  FOUND_VERSION=${RCLONE##*@v}
 }
 
 disk_is_up() { timeout 10 ceph osd stat | grep -q ' 1 up'; }
@@ -89,7 +93,6 @@ CONF
   done
   timeout 100 radosgw-admin user create --uid mirror --display-name mirror --access-key "$S3_KEY" --secret-key "$S3_SECRET"
   start "$HOME_OF/log" radosgw -n client.admin -f
-  FOUND_VERSION=$(radosgw --version | cut -d' ' -f3)
 } >>"$WORK/ceph.out" 2>&1
 
 run_garage() {
@@ -114,7 +117,6 @@ CONF
   "${garage[@]}" layout apply --version 1
   "${garage[@]}" key import --yes "$S3_KEY" "$S3_SECRET"
   "${garage[@]}" key allow --create-bucket "$S3_KEY"
-  FOUND_VERSION=${GARAGE##*@}
 } >>"$WORK/garage.out" 2>&1
 
 run_s3proxy() {
@@ -130,7 +132,6 @@ jclouds.provider=filesystem-nio2
 jclouds.filesystem.basedir=$HOME_OF/data
 CONF
   start "$HOME_OF/log" java -jar "$S3PROXY_JAR" --properties "$HOME_OF/s3proxy.conf"
-  FOUND_VERSION=$(cut -d: -f3 <<<"$S3PROXY")
 }
 
 run_s3rver() {
@@ -138,7 +139,6 @@ run_s3rver() {
   # It has one key, which cannot be chosen.
   S3_KEY=S3RVER S3_SECRET=S3RVER
   start "$HOME_OF/log" node "$S3RVER_PROGRAM" --directory "$HOME_OF/data" --address 127.0.0.1 --port "$PORT" --silent
-  FOUND_VERSION=${S3RVER##*@}
 }
 
 # put CONDITION: the status of a write of one object.
@@ -154,10 +154,10 @@ conditions() {
   paste -sd, <<<"$(printf '%s\n' "${found[@]:-none}")" | sed 's/,/, /'
 }
 
-# as_store: what a publication and the conformance suite say.
+# as_store SERVER: what a publication and the conformance suite say.
 as_store() {
   local reason options
-  read -ra options <<<"$WAITING"
+  read -ra options <<<"${WAITING[$1]:-}"
   if [[ $(outcome s3://bucket/first "up=oci:$LAYOUT:step-000") != "published 10" ]]; then
     reason=$(sed -n 's/.*conditional writes (\(.*\)): writers.*/\1/p' "$WORK/poll.err")
     echo "refused: ${reason:-$(tail -1 "$WORK/poll.err")}"
@@ -197,15 +197,12 @@ try_server() {
   name=$(tr '[:upper:]' '[:lower:]' <<<"${server%% *}")
   [[ -z ${S3_SERVERS:-} || " $S3_SERVERS " == *" $name "* ]] || return 0
   say "--- $server"
-  HOME_OF=$WORK/$name PORT=$(free_port) WAITING=
-  S3_URL=http://127.0.0.1:$PORT S3_KEY=throwaway-key S3_SECRET=throwaway-secret-key
-  mkdir -p "$HOME_OF/data"
-  "run_$name"
-  use_s3 "$S3_URL"
+  S3_KEY=throwaway-key S3_SECRET=throwaway-secret-key
+  start_s3 "$name"
   wait_for 60 make_bucket bucket || { not_ok "$server starts" "$(tail "$HOME_OF/log" "$WORK/$name.out")"; return; }
-  is "$server: the version" "$FOUND_VERSION" "$version"
+  is "$server: the version" "$(version_of "$name")" "$version"
   is "$server: conditions that it honours" "$(conditions)" "$conditions"
-  is "$server: as a store" "$(as_store)" "$store"
+  is "$server: as a store" "$(as_store "$name")" "$store"
   is "$server: a static tree" "$(as_tree)" "$tree"
   [[ $store != safe* ]] || works_as_store "$server"
 }

@@ -122,13 +122,13 @@ check_long() {
   node "$LIB/page.mjs" "$FRONT" "$WORK" demo 2>&1 | relay "$NAME: "
 }
 
-# start_bucket NAME URL: a bucket with the tree, and nginx as its domain, which is what a CDN or a custom domain is. Its URL is NGINX.
+# start_bucket NAME SERVER: a bucket of a server, with the tree, and nginx as its domain, which is what a CDN or a custom domain is. Its URL is NGINX.
 start_bucket() {
   local signed=
-  use_s3 "$2"
+  start_s3 "$2"
   # MinIO is ready before it makes buckets.
   wait_for 20 make_bucket tree
-  if [[ $2 == "$MOTO_URL" ]]; then
+  if [[ $2 == moto ]]; then
     # A CDN signs what it asks a private bucket for. moto looks at the key alone.
     signed='proxy_set_header Authorization "AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=b";'
   else
@@ -137,8 +137,8 @@ start_bucket() {
   fi
   export_tree s3://tree
   is "$1: each file of the tree is written" "$(jq -c '.[0] | [.written, .linked]' <<<"$TREE_REPORT")" "$(jq -c '.[0] | [.files, 0]' <<<"$TREE_REPORT")"
-  BUCKET_TREES+=("$2")
-  start_nginx "$WORK/domain" "" "location / { proxy_pass $2/tree/; proxy_set_header Host ${2#http://}; $signed }"
+  BUCKET_TREES+=("$S3_URL")
+  start_nginx "$WORK/domain" "" "location / { proxy_pass $S3_URL/tree/; proxy_set_header Host ${S3_URL#http://}; $signed }"
   wait_for 10 curl -sf "$NGINX/catalogs.json"
 }
 
@@ -246,8 +246,7 @@ start_nginx "$TREE" "" "include $ROOT/infra/static/nginx.conf;"
 FOLDER=$NGINX
 is "nginx: the page has the policy of serve" "$(field "$FOLDER/" content-security-policy)" "$(field "$URL/" content-security-policy)"
 start_python
-start_moto
-start_bucket bucket "$MOTO_URL"
+start_bucket bucket moto
 FRONTS=("+$FOLDER" "$PYTHON" "+$NGINX")
 $SHORT || {
   need_olm_clients
@@ -270,8 +269,7 @@ check_fields Caddy "$CADDY"
 closed_fronts
 $SHORT || {
   check_front Caddy "$CADDY" registry
-  start_minio plain
-  start_bucket bucket-of-minio "$MINIO_URL"
+  start_bucket bucket-of-minio minio
   check_front bucket-of-minio "$NGINX" registry
   FRONTS+=("+$CADDY" "+$NGINX")
 }

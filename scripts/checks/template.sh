@@ -351,9 +351,10 @@ failed_deployment() {
 # The scripts, against what of the template moto's CloudFormation makes.
 scripts() {
   local script=$ROOT/scripts bucket
-  start_moto
+  start_s3 moto
+  unset AWS_ENDPOINT_URL_S3 AWS_CA_BUNDLE
   # By this name moto finds templates in its own S3, as sam uploads them.
-  export AWS_ENDPOINT_URL=${MOTO_URL/127.0.0.1/localhost} AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
+  export AWS_ENDPOINT_URL=${S3_URL/127.0.0.1/localhost} AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
   mkdir "$WORK/reduced"
   "$VENV/bin/python" "$LIB/template.py" reduce "$TEMPLATE" >"$WORK/reduced/template.yaml" 2>/dev/null
   touch "$WORK/bootstrap"

@@ -39,10 +39,9 @@ best() {
 }
 
 use_bucket() {
-  start_minio
-  use_s3 "$MINIO_URL" "$MINIO_CA"
+  start_s3 minio tls
   make_bucket bench
-  S3_ENVIRONMENT=(AWS_ENDPOINT_URL_S3="$MINIO_URL" AWS_CA_BUNDLE="$MINIO_CA" AWS_REGION=us-east-1
+  S3_ENVIRONMENT=(AWS_ENDPOINT_URL_S3="$S3_URL" AWS_CA_BUNDLE="$S3_CA" AWS_REGION=us-east-1
     AWS_ACCESS_KEY_ID="$S3_KEY" AWS_SECRET_ACCESS_KEY="$S3_SECRET")
 }
 

@@ -23,8 +23,7 @@ start_bad_registries() {
 
 # start_store_clock: MinIO, and before it a proxy with a clock of its own. STORE_CLOCK is the file of its steps.
 start_store_clock() {
-  start_minio plain
-  use_s3 "$MINIO_URL"
+  start_s3 minio
   make_bucket chaos
   # The proxy removes signatures: a signature of a process whose clock is wrong by an hour would be refused.
   jq -nc '{Version: "2012-10-17", Statement: [{Effect: "Allow", Principal: {AWS: ["*"]},
@@ -33,7 +32,7 @@ start_store_clock() {
   s3_curl -f -X PUT --data-binary "@$WORK/policy.json" '/chaos?policy='
   STORE_CLOCK=$WORK/store-clock
   : >"$STORE_CLOCK"
-  start_proxy s3_clock.py "${MINIO_URL##*/}" "$STORE_CLOCK"
+  start_proxy s3_clock.py "${S3_URL##*/}" "$STORE_CLOCK"
   export AWS_ENDPOINT_URL_S3=http://$PROXY
   wait_for 20 curl -sf "$AWS_ENDPOINT_URL_S3/minio/health/ready"
 }

@@ -10,36 +10,35 @@ use_s3() {
   export AWS_EC2_METADATA_DISABLED=true AWS_CONFIG_FILE=/dev/null AWS_SHARED_CREDENTIALS_FILE=/dev/null
 }
 
-# start_minio [plain]: with a certificate of its own authority unless it is plain; MINIO_URL and MINIO_CA are set afterwards.
-start_minio() {
-  local home=$WORK/minio port
-  need_minio
-  port=$(free_port)
-  mkdir -p "$home/certs" "$home/data"
-  MINIO_URL=http://127.0.0.1:$port MINIO_CA=
-  if [[ ${1:-} != plain ]]; then
-    make_certificates "$home/tls"
-    cp "$home/tls/tls.crt" "$home/certs/public.crt"
-    cp "$home/tls/tls.key" "$home/certs/private.key"
-    MINIO_URL=https://127.0.0.1:$port MINIO_CA=$home/tls/ca.crt
+# start_s3 SERVER [tls]: by run_SERVER, and every AWS client asks it from now on. S3_URL is set afterwards, and with tls S3_CA, an authority
+# of its own.
+start_s3() {
+  PORT=$(free_port)
+  HOME_OF=$WORK/$1-$PORT S3_URL=http://127.0.0.1:$PORT S3_CA=
+  mkdir -p "$HOME_OF/certs" "$HOME_OF/data"
+  if [[ ${2:-} == tls ]]; then
+    make_certificates "$HOME_OF/tls"
+    cp "$HOME_OF/tls/tls.crt" "$HOME_OF/certs/public.crt"
+    cp "$HOME_OF/tls/tls.key" "$HOME_OF/certs/private.key"
+    S3_URL=https://127.0.0.1:$PORT S3_CA=$HOME_OF/tls/ca.crt
   fi
-  start "$home/minio.log" env MINIO_ROOT_USER=$S3_KEY MINIO_ROOT_PASSWORD=$S3_SECRET MINIO_BROWSER=off MINIO_UPDATE=off \
-    minio server --quiet --certs-dir "$home/certs" --address "127.0.0.1:$port" "$home/data"
-  wait_for 30 curl -sf ${MINIO_CA:+--cacert "$MINIO_CA"} "$MINIO_URL/minio/health/ready"
+  "run_$1"
+  use_s3 "$S3_URL" "$S3_CA"
 }
 
-# start_moto [tls]: MOTO_URL is set afterwards, with a certificate of its own authority MOTO_CA too.
-start_moto() {
-  local home=$WORK/moto port certificate=()
+# run_SERVER: at $PORT, with its files in $HOME_OF. Further servers are in the part s3_servers.
+run_moto() {
+  local certificate=()
   need_python_tools
-  port=$(free_port)
-  MOTO_URL=http://127.0.0.1:$port MOTO_CA=
-  if [[ ${1:-} == tls ]]; then
-    make_certificates "$home"
-    MOTO_URL=https://127.0.0.1:$port MOTO_CA=$home/ca.crt certificate=(--ssl-cert "$home/tls.crt" --ssl-key "$home/tls.key")
-  fi
-  start "$WORK/moto.log" "$VENV/bin/python3" -B "$ROOT/scripts/lib/moto_s3.py" -H 127.0.0.1 -p "$port" "${certificate[@]}"
-  wait_for 30 curl -sf ${MOTO_CA:+--cacert "$MOTO_CA"} "$MOTO_URL/moto-api/"
+  [[ -z $S3_CA ]] || certificate=(--ssl-cert "$HOME_OF/certs/public.crt" --ssl-key "$HOME_OF/certs/private.key")
+  start "$HOME_OF/log" "$VENV/bin/python3" -B "$LIB/moto_s3.py" -H 127.0.0.1 -p "$PORT" "${certificate[@]}"
+  wait_for 30 curl -sf ${S3_CA:+--cacert "$S3_CA"} "$S3_URL/moto-api/"
+}
+run_minio() {
+  need_minio
+  start "$HOME_OF/log" env MINIO_ROOT_USER="$S3_KEY" MINIO_ROOT_PASSWORD="$S3_SECRET" MINIO_BROWSER=off MINIO_UPDATE=off \
+    minio server --quiet --certs-dir "$HOME_OF/certs" --address "127.0.0.1:$PORT" "$HOME_OF/data"
+  wait_for 30 curl -sf ${S3_CA:+--cacert "$S3_CA"} "$S3_URL/minio/health/ready"
 }
 
 # s3_curl ARGUMENT... /PATH: a signed request to the server in use.
