@@ -6,7 +6,6 @@
 
 PAGE=$MANIFESTS/controller/README.md
 HOST=catalogd-service.$NAMESPACE.svc
-CONTROLLER=$TESTED/catalog-mirror-controller
 FINALIZER=olm.operatorframework.io/delete-server-cache
 STARTS=0
 AUDIT=$WORK/audit.log
@@ -14,15 +13,12 @@ DEPLOYMENT=(deployment -n "$NAMESPACE" catalogd-controller-manager)
 
 prepare() {
   local folder
-  need_kubernetes
-  need_catalogd
   need_operator_crds
   need_helm
   need_promql
-  [[ -x $CONTROLLER ]] || die "$CONTROLLER is no program"
   jq -n --arg account "system:serviceaccount:$NAMESPACE:$ACCOUNT" \
     '{apiVersion: "audit.k8s.io/v1", kind: "Policy", rules: [{level: "Metadata", users: [$account]}]}' >"$WORK/audit.json"
-  start_cluster --audit-policy-file "$WORK/audit.json" --audit-log-path "$AUDIT"
+  prepare_cluster --audit-policy-file "$WORK/audit.json" --audit-log-path "$AUDIT"
   for folder in "$CRDS" "${OPERATOR_CRDS[@]}"; do kubectl apply --server-side -f "$folder" >/dev/null; done
   wait_for 30 kubectl get certificates,servicemonitors,prometheusrules,clustercatalogs -A
   for folder in "$NAMESPACE" openshift-catalogd mirrors openshift-config restricted; do kubectl create namespace "$folder" >/dev/null; done
@@ -101,10 +97,35 @@ chart() {
   accepted "chart, $1" "$WORK/chart.yaml"
 }
 
+# mirror_chart VARIANT [COMPONENT...]: the chart of the mirror renders what kustomize builds. It names no namespace, and the names of its
+# ConfigMaps have no hash: that is an annotation of the pods.
+mirror_chart() {
+  local name="chart of the mirror, $*" components
+  components=$(jq -nc '$ARGS.positional' --args "${@:2}")
+  write_overlay "$WORK/overlay" "mirror/$1" "${@:2}"
+  kubectl kustomize "$WORK/overlay" | sed -E 's/\b(catalog-mirror|catalog-mirror-s3)-[a-z0-9]{10}$/\1/' >"$WORK/built.yaml"
+  helm template --namespace mirrors --set-string "variant=$1" --set-json "components=$components" mirror "$MANIFESTS/mirror" >"$WORK/chart.yaml" ||
+    not_ok "$name: helm renders it"
+  succeeds "$name: it renders what kustomize builds" diff <(plain_objects "$WORK/chart.yaml") <(plain_objects "$WORK/built.yaml")
+  accepted "$name" "$WORK/chart.yaml"
+}
+plain_objects() { objects "$1" | jq 'map(del(.metadata.namespace, .spec.template.metadata.annotations))'; }
+
 # objects FILE: in one order.
 objects() { kubectl create --dry-run=client -o json -f "$1" | jq -S -s 'sort_by(.kind, .metadata.namespace, .metadata.name)'; }
 
 charts() {
+  local all settings=$WORK/settings.yaml
+  read -ra all <<<"${COMPONENTS[mirror]}"
+  mirror_chart volume
+  mirror_chart volume "${all[@]}"
+  mirror_chart s3 "${all[@]}"
+  helm template --set 'catalogs.catalogs[0].name=own' mirror "$MANIFESTS/mirror" >"$settings"
+  is "chart of the mirror: the catalogs are those of the values" "$(objects "$settings" | jq -r '.[] | select(.kind == "ConfigMap").data["catalogs.yaml"]')" \
+    $'catalogs:\n- name: own'
+  helm template mirror "$MANIFESTS/mirror" >"$WORK/default.yaml"
+  is "chart of the mirror: other catalogs start new pods" "$(cat "$settings" "$WORK/default.yaml" | grep checksum/config | sort -u | wc -l)" 2
+  fails "chart of the mirror: a variant that it does not know is refused" "variant" helm template --set variant=disk mirror "$MANIFESTS/mirror"
   chart default '' '[]'
   chart OpenShift --v=4 '[]' service-monitor alerts egress openshift
   helm template -n openshift-catalogd --set 'components={service-monitor,alerts,egress,openshift}' --set 'arguments={--v=4}' mirror "$MANIFESTS/controller" >"$WORK/namespace.yaml"
@@ -180,14 +201,14 @@ apply_installed() { kubectl kustomize "$WORK/installed" | sed "s/openshift-catal
 # up: starts the controller with the arguments of its Deployment. Only folders and ports are others.
 up() {
   local arguments
-  API=$(free_port) METRICS=$(free_port) HEALTH=$(free_port)
+  service_flags controller
   mapfile -t arguments < <(kubectl get "${DEPLOYMENT[@]}" -o json | jq -r '.spec.template.spec.containers[0].args[]' |
-    sed "s|=/var/certs|=$WORK/tls|; s|=/var/ca-certs|=$WORK/ca|; s|=:7443|=127.0.0.1:$METRICS|")
+    sed "s|=/var/certs|=$WORK/tls|; s|=/var/ca-certs|=$WORK/ca|; s|=:7443|=127.0.0.1:$CONTROLLER_METRICS|")
   LOG=$WORK/controller-$((++STARTS)).log
   start "$LOG" env KUBECONFIG="$WORK/account.yaml" RUST_LOG=info,catalog_mirror_controller=debug "$CONTROLLER" "${arguments[@]}" --cache-dir="$WORK/cache" \
-    --catalogs-server-addr="127.0.0.1:$API" --health-probe-bind-address="127.0.0.1:$HEALTH"
+    --catalogs-server-addr="127.0.0.1:$CONTROLLER_API" --health-probe-bind-address="127.0.0.1:$CONTROLLER_HEALTH"
   CONTROLLER_PID=$STARTED_PID
-  wait_for 20 curl -sf "http://127.0.0.1:$HEALTH/healthz"
+  wait_for 20 curl -sf "http://127.0.0.1:$CONTROLLER_HEALTH/healthz"
 }
 
 down() { end_process "$CONTROLLER_PID"; }
@@ -212,7 +233,7 @@ uses_all() { [[ -z $(unused) ]]; }
 has_finalizer() { [[ $(kubectl get clustercatalog "$1" -o jsonpath='{.metadata.finalizers}') == *"$FINALIZER"* ]]; }
 # scrape: reads the metrics with a token of Prometheus.
 scrape() {
-  ask "$METRICS" /metrics -o "$WORK/metrics" -w 'metrics: %{http_code}\n' \
+  ask "$CONTROLLER_METRICS" /metrics -o "$WORK/metrics" -w 'metrics: %{http_code}\n' \
     -H "Authorization: Bearer $(kubectl create token -n openshift-monitoring prometheus-k8s)"
 }
 
@@ -228,7 +249,7 @@ suffices() {
   # The same failure of another generation.
   kubectl patch clustercatalog failing --type merge -p '{"spec": {"priority": 1}}' >/dev/null
   succeeds "with all rules the catalog is served" kubectl wait --for condition=Serving clustercatalog/always --timeout 30s
-  is "a catalog is served over TLS with the page's certificate" "$(ask "$API" /catalogs/always/api/v1/all -o /dev/null -w '%{http_code}')" 200
+  is "a catalog is served over TLS with the page's certificate" "$(ask "$CONTROLLER_API" /catalogs/always/api/v1/all -o /dev/null -w '%{http_code}')" 200
   matches "Prometheus may read the metrics" "$(scrape)" 200
   wait_for 10 uses_all
   is "each of the rules is needed" "$(unused)" ""

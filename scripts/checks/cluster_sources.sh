@@ -11,8 +11,7 @@ SECRET=correct-horse
 NAME=cc-up-latest
 
 prepare() {
-  prepare_controller
-  WEBHOOK=$(free_port)
+  prepare_service
   make_images
   publish first
   start_mirror
@@ -70,7 +69,7 @@ pulls() {
 configure_webhook() {
   local all=${CRDS%/helm/*}/manifests/standard.yaml
   awk 'BEGIN {RS = "---\n"} /kind: MutatingWebhookConfiguration/' "$all" | kubectl create --dry-run=client -o json -f - |
-    jq --arg url "https://127.0.0.1:$WEBHOOK/mutate-olm-operatorframework-io-v1-clustercatalog" --arg ca "$(base64 -w0 "$REGISTRY_CA")" \
+    jq --arg url "https://127.0.0.1:$CONTROLLER_WEBHOOK/mutate-olm-operatorframework-io-v1-clustercatalog" --arg ca "$(base64 -w0 "$REGISTRY_CA")" \
       '.webhooks[].clientConfig = {url: $url, caBundle: $ca}' | kubectl apply -f - >/dev/null
 }
 
@@ -109,7 +108,7 @@ label_policy() {
 }
 
 prepare
-start_controller controller --leader-elect --webhook-server-port "$WEBHOOK"
+start_controller controller --leader-elect
 pulls
 labels
 stop_cluster

@@ -51,9 +51,8 @@ permissions() {
     '^[1-9][0-9]* requests about [1-9][0-9]* pairs of bundles, 0 of them'
 }
 
-need_kubernetes
 need_debian node=nodejs
-start_cluster
+prepare_cluster
 definitions
 page_manifests series "$SERIES/000/configs"
 DATA=$(data_folder)

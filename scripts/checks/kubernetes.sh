@@ -2,10 +2,8 @@
 # with a login: after each step the status of every ClusterCatalog is the same, but for times and texts of errors.
 # shellcheck shell=bash
 
-CERTIFICATES=$WORK/authorities
-
 prepare() {
-  prepare_controller
+  prepare_service
   start_own_registry
   # The login comes from the service account; the global secret has one for another registry.
   secret login "$OWN"
@@ -57,30 +55,15 @@ push() { copy_image "oci:$LAYOUT:$2" "docker://$OWN/ns/catalog:$1"; }
 
 digest() { registry_digest "$OWN/ns/catalog:$1"; }
 
-# ports: those of the next program, with the flags that both have. PEER says which one runs.
-ports() {
-  API=$(free_port) METRICS=$(free_port) HEALTH=$(free_port)
-  FLAGS=(--external-address="$SERVICE" --tls-cert="$WORK/tls/tls.crt" --tls-key="$WORK/tls/tls.key"
-    --pull-cas-dir="$CERTIFICATES" --global-pull-secret="$NAMESPACE/global" --cache-dir="$WORK/$PEER-cache"
-    --catalogs-server-addr="127.0.0.1:$API" --metrics-bind-address="127.0.0.1:$METRICS" --health-probe-bind-address="127.0.0.1:$HEALTH")
-}
-
-start_catalogd() {
-  run_catalogd "$WORK/catalogd.log" "${FLAGS[@]}" "$@"
-  CONTROLLER_PID=$STARTED_PID CATALOGD_PID=$STARTED_PID
-}
-
+# PEER says which one runs: ours or catalogd.
+start_peer() { "start_$PEER"; }
 start_ours() {
   BEGAN=$(now_ms)
-  start "$WORK/ours.log" env -u KUBECONFIG "$CONTROLLER" "${FLAGS[@]}" --kubeconfig "$WORK/account.yaml" --leader-elect \
-    --webhook-server-port "$(free_port)" "$@"
-  CONTROLLER_PID=$STARTED_PID
+  start_controller ours --global-pull-secret="$NAMESPACE/global" --leader-elect "$@"
 }
-
-start_peer() {
-  ports
-  "start_$PEER"
-  wait_for 60 curl -sf "http://127.0.0.1:$HEALTH/healthz"
+start_catalogd() {
+  run_catalogd catalogd --global-pull-secret="$NAMESPACE/global" "$@"
+  CATALOGD_PID=$CONTROLLER_PID
 }
 
 stop_peer() { end_process "$CONTROLLER_PID"; }
@@ -162,7 +145,7 @@ story() {
   kubectl patch clustercatalog missing --type merge -p "{\"spec\": {\"source\": {\"image\": {\"ref\": \"$OWN/ns/catalog:first\"}}}}" >/dev/null
   kubectl delete clustercatalog hidden --wait=false >/dev/null
   catalog late :first
-  end_process "$APISERVER_PID"
+  end_process "$CONTROLLER_APISERVER_PID"
   start_api_server
   kill -CONT "$CONTROLLER_PID"
   becomes late Serving "True Available true"
@@ -207,16 +190,16 @@ foreign_condition() {
     kubectl replace --subresource status -f - >/dev/null
 }
 
-ask() { curl -sS --cacert "$REGISTRY_CA" "${@:2}" "https://127.0.0.1:$API$1"; }
+ask() { curl -sS --cacert "$REGISTRY_CA" "${@:2}" "https://127.0.0.1:$CONTROLLER_API$1"; }
 code() { ask "$1" -o /dev/null -w '%{http_code}' "${@:2}"; }
-metrics() { curl -sS --cacert "$REGISTRY_CA" "https://127.0.0.1:$METRICS/metrics" "$@"; }
+metrics() { curl -sS --cacert "$REGISTRY_CA" "https://127.0.0.1:$CONTROLLER_METRICS/metrics" "$@"; }
 # versions: those of two catalogs that nothing changes before they are compared.
 versions() { kubectl get clustercatalogs tag digest -o json | jq -c '[.items[].metadata.resourceVersion]'; }
 
 after_creation() {
   is "a catalog is served" "$(ask /catalogs/tag/api/v1/all | sha256)" "$("$CATALOG_MIRROR" render "oci:$LAYOUT:step-000" | sha256)"
   is "one that is unavailable is not" "$(code /catalogs/hidden/api/v1/all)" 404
-  is "it is ready" "$(curl -sS "http://127.0.0.1:$HEALTH/readyz")" ok
+  is "it is ready" "$(curl -sS "http://127.0.0.1:$CONTROLLER_HEALTH/readyz")" ok
   is "/metrics wants a token" "$(metrics -o /dev/null -w '%{http_code}')" 401
   is "a valid one" "$(metrics -o /dev/null -w '%{http_code}' -H 'Authorization: Bearer nonsense')" 401
   is "of a user who may get it" "$(metrics -o /dev/null -w '%{http_code}' -H "Authorization: Bearer $(account_token)")" 403
@@ -242,11 +225,10 @@ after_switch() {
 handover() {
   local ours=$CONTROLLER_PID holder
   holder=$(holder)
-  echo "$API" >"$WORK/service"
+  echo "$CONTROLLER_API" >"$WORK/service"
   : >"$WORK/read"
   read_always &
   READING=$!
-  PEER=catalogd ports
   start_catalogd --leader-elect
   succeeds "catalogd waits for the Lease" wait_for 30 grep -qi 'attempting to acquire leader lease' "$WORK/catalogd.log"
   sleep 3
@@ -255,16 +237,15 @@ handover() {
   succeeds "catalogd leads when the controller yields" wait_for 80 held_by_other "$holder"
   holder=$(holder)
   succeeds "catalogd pulls what the controller serves meanwhile" wait_for 60 serves_all
-  echo "$API" >"$WORK/service"
+  echo "$CONTROLLER_API" >"$WORK/service"
   end_process "$ours"
-  PEER=ours ports
   rm -r "$WORK/ours-cache"
   start_ours
-  succeeds "the controller holds what the statuses name" wait_for 60 curl -sf "http://127.0.0.1:$HEALTH/readyz"
-  matches "and says so" "$(curl -sS "http://127.0.0.1:$HEALTH/readyz?verbose")" 'another program.*has the Lease'
+  succeeds "the controller holds what the statuses name" wait_for 60 curl -sf "http://127.0.0.1:$CONTROLLER_HEALTH/readyz"
+  matches "and says so" "$(curl -sS "http://127.0.0.1:$CONTROLLER_HEALTH/readyz?verbose")" 'another program.*has the Lease'
   matches "its metric too" "$(metrics -H 'Authorization: Bearer administrator')" 'catalog_mirror_controller_other_program 1'
   is "while catalogd has it" "$(holder)" "$holder"
-  echo "$API" >"$WORK/service"
+  echo "$CONTROLLER_API" >"$WORK/service"
   sleep 2
   lease annotate catalog-mirror/yield- >/dev/null
   end_process "$CATALOGD_PID"
@@ -277,7 +258,7 @@ lease() { kubectl "$1" lease -n "$NAMESPACE" catalogd-operator-lock "${@:2}"; }
 # Reads a catalog from the program that the service has, time and again.
 read_always() {
   while true; do
-    API=$(cat "$WORK/service")
+    CONTROLLER_API=$(cat "$WORK/service")
     echo "$(ask /catalogs/digest/api/v1/all -o "$WORK/read-body" -w '%{http_code}') $(sha256 "$WORK/read-body")" >>"$WORK/read"
     sleep 0.1
   done
@@ -291,11 +272,10 @@ held_by_other() {
 
 # A second replica on the same store: it serves, and writes nothing until the first one stops.
 second_replica() {
-  local first=$CONTROLLER_PID api=$API metrics=$METRICS health=$HEALTH
-  ports
+  local first=$CONTROLLER_PID
   start_ours --store "$WORK/ours-cache/catalog-mirror"
-  succeeds "a replica without the Lease is ready" wait_for 20 curl -sf "http://127.0.0.1:$HEALTH/readyz"
-  matches "and says that it writes nothing" "$(curl -sS "http://127.0.0.1:$HEALTH/readyz?verbose")" 'writes nothing'
+  succeeds "a replica without the Lease is ready" wait_for 20 curl -sf "http://127.0.0.1:$CONTROLLER_HEALTH/readyz"
+  matches "and says that it writes nothing" "$(curl -sS "http://127.0.0.1:$CONTROLLER_HEALTH/readyz?verbose")" 'writes nothing'
   is "and serves" "$(code /catalogs/tag/api/v1/all)" 200
   matches "its metric is 0" "$(metrics -H 'Authorization: Bearer administrator')" 'catalog_mirror_controller_leader 0'
   end_process "$first"
@@ -311,10 +291,10 @@ after_change() {
 
 # The folder of authorities is read again, and the catalogs that waited for it are polled at once, though one has no interval.
 authorities() {
-  mv "$CERTIFICATES/ca.crt" "$WORK/removed.crt"
+  mv "$WORK/authorities/ca.crt" "$WORK/removed.crt"
   for name in tag once; do becomes "$name" Progressing "True Retrying true" 30; done
   is "without its authority the registry is not asked, and the content stays served" "$(code /catalogs/once/api/v1/all)" 200
-  mv "$WORK/removed.crt" "$CERTIFICATES/ca.crt"
+  mv "$WORK/removed.crt" "$WORK/authorities/ca.crt"
   for name in tag once; do becomes "$name" Progressing "True Succeeded true" 30; done
 }
 
@@ -323,7 +303,7 @@ while_down() {
   succeeds "without the registry the last state is served after a restart" wait_for 20 serves_tag
   served=$(($(now_ms) - BEGAN))
   is "within a second of the start ($served ms)" "$((served < 1000))" 1
-  succeeds "and the controller is ready, once it knows the ClusterCatalogs" wait_for 10 curl -sf "http://127.0.0.1:$HEALTH/readyz"
+  succeeds "and the controller is ready, once it knows the ClusterCatalogs" wait_for 10 curl -sf "http://127.0.0.1:$CONTROLLER_HEALTH/readyz"
 }
 
 after_deletion() {

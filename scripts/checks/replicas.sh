@@ -13,7 +13,7 @@ declare -A API HEALTH PID
 
 prepare() {
   need_olm_clients
-  prepare_controller
+  prepare_service
   secret login "$REGISTRY"
   push_images
 }
@@ -33,7 +33,7 @@ push_images() {
 
 # start_replica NAME [ACCESS]: with the kubeconfig ACCESS.
 start_replica() {
-  CONTROLLER_ACCESS=${2:-} start_controller "$1" --leader-elect --webhook-server-port "$(free_port)"
+  CONTROLLER_ACCESS=${2:-} start_controller "$1" --leader-elect
   API[$1]=$CONTROLLER_API HEALTH[$1]=$CONTROLLER_HEALTH PID[$1]=$CONTROLLER_PID
 }
 

@@ -12,7 +12,7 @@ bench_peer() {
   local turn turns=${TURNS:-5} changed what columns
   [[ -z $QUICK ]] || turns=2
   start_registry
-  prepare_catalogd
+  prepare_service
   secret login "$REGISTRY"
   push_large
   push_bench "docker://$PLAIN_REGISTRY/ns/$SMALL:v1" yaml
@@ -82,7 +82,7 @@ bench_controller() {
   [[ -x $(dirname "$CATALOG_MIRROR")/catalog-mirror-controller ]] ||
     (cd "$ROOT" && cargo build --locked --quiet --profile dist --bin catalog-mirror-controller)
   start_registry
-  prepare_controller
+  prepare_service
   secret login "$REGISTRY"
   one_catalog
   many_clustercatalogs
@@ -111,11 +111,7 @@ push_bench() { copy_image "$1" "docker://$REGISTRY/bench/catalog:$2"; }
 bench_digest() { registry_digest "$REGISTRY/bench/catalog:$1"; }
 elapsed() { awk -v ms="$(($(now_ms) - $1))" 'BEGIN {printf "%.1f s", ms / 1000}'; }
 
-start_peer() {
-  run_catalogd "$WORK/catalogd.log" --external-address="$SERVICE" --tls-cert="$WORK/tls/tls.crt" --tls-key="$WORK/tls/tls.key" \
-    --pull-cas-dir="$WORK/authorities" --cache-dir="$WORK/catalogd-cache" --catalogs-server-addr="127.0.0.1:$(free_port)" \
-    --metrics-bind-address="127.0.0.1:$(free_port)" --health-probe-bind-address="127.0.0.1:$(free_port)"
-}
+start_peer() { run_catalogd catalogd; }
 
 # push_large: the full catalog as `large`, and with another document in one package as `changed`. Without a data folder, two states of the series.
 push_large() {
@@ -152,7 +148,7 @@ one_catalog() {
     delete_large
   done
 }
-start_alone() { start_controller alone --webhook-server-port "$(free_port)"; }
+start_alone() { start_controller alone; }
 
 # Three replicas at rest, with one catalog that changes, and with all that change.
 many_clustercatalogs() {
@@ -160,7 +156,7 @@ many_clustercatalogs() {
   push_bench "oci:$LAYOUT:step-000" one
   push_bench "oci:$LAYOUT:step-000" all
   for each in a b c; do
-    start_controller "$each" --leader-elect --webhook-server-port "$(free_port)"
+    start_controller "$each" --leader-elect
     pids+=("$CONTROLLER_PID")
   done
   began=$(now_ms)

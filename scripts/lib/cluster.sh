@@ -73,7 +73,7 @@ has_resolved() { [[ $(resolved "$1") == "$2" ]]; }
 has_event() { [[ -n $(kubectl get events.events.k8s.io -A -o json | jq -r --arg name "$1" '.items[] | select(.regarding.name == $name) | .reason') ]]; }
 
 # leads [PORT]: whether the replica with this port for its health leads.
-leads() { curl -s "http://127.0.0.1:${1:-$HEALTH}/readyz?verbose" | grep -q 'this replica leads'; }
+leads() { curl -s "http://127.0.0.1:${1:-$CONTROLLER_HEALTH}/readyz?verbose" | grep -q 'this replica leads'; }
 
 # make_service_certificate: $WORK/tls has a certificate for the service, by the suite's authority.
 make_service_certificate() {
@@ -83,19 +83,19 @@ make_service_certificate() {
     -keyout "$WORK/tls/tls.key" -out "$WORK/tls/tls.crt" 2>/dev/null
 }
 
-# prepare_controller: the same as prepare_catalogd, with CONTROLLER as the program.
-prepare_controller() {
+# prepare_cluster [OPTION...]: a cluster whose API server has these options, and CONTROLLER, the program.
+# shellcheck disable=SC2120 # As for start_cluster.
+prepare_cluster() {
   CONTROLLER=${TESTED:-$(dirname "$CATALOG_MIRROR")}/catalog-mirror-controller
-  [[ -x $CONTROLLER ]] || die "$CONTROLLER is no program"
-  prepare_catalogd
-}
-
-# prepare_catalogd: a cluster with what an installation of OLM v1 has. $WORK/tls has the certificate of its service, $WORK/authorities
-# the suite's authority, and $WORK/account.yaml the access of its service account.
-prepare_catalogd() {
   need_kubernetes
   need_catalogd
-  start_cluster
+  start_cluster "$@"
+}
+
+# prepare_service: a cluster with what an installation of OLM v1 has. $WORK/tls has the certificate of its service, $WORK/authorities
+# the suite's authority, and $WORK/account.yaml the access of its service account.
+prepare_service() {
+  prepare_cluster
   prepare_olm
   make_service_certificate
   mkdir "$WORK/authorities"
@@ -103,14 +103,38 @@ prepare_catalogd() {
   write_kubeconfig "$WORK/account.yaml" "$(account_token)"
 }
 
-# start_controller NAME [FLAG...]: a replica; CONTROLLER_PID, CONTROLLER_API and CONTROLLER_HEALTH are set afterwards. It reaches the API
-# server by $CONTROLLER_ACCESS, if that is set.
+# service_flags NAME: SERVICE_FLAGS are those that catalogd and the controller both have, with a cache of that name. CONTROLLER_API,
+# CONTROLLER_METRICS, CONTROLLER_HEALTH and CONTROLLER_WEBHOOK are the ports.
+service_flags() {
+  CONTROLLER_API=$(free_port) CONTROLLER_METRICS=$(free_port) CONTROLLER_HEALTH=$(free_port) CONTROLLER_WEBHOOK=$(free_port)
+  SERVICE_FLAGS=(--external-address="$SERVICE" --tls-cert="$WORK/tls/tls.crt" --tls-key="$WORK/tls/tls.key" --pull-cas-dir="$WORK/authorities"
+    --cache-dir="$WORK/$1-cache" --catalogs-server-addr="127.0.0.1:$CONTROLLER_API" --metrics-bind-address="127.0.0.1:$CONTROLLER_METRICS"
+    --health-probe-bind-address="127.0.0.1:$CONTROLLER_HEALTH" --webhook-server-port="$CONTROLLER_WEBHOOK")
+}
+
+# start_controller NAME [FLAG...]: a replica, which reaches the API server by the kubeconfig CONTROLLER_ACCESS if that is set.
+# run_catalogd NAME [FLAG...]: catalogd. Both as the service account; CONTROLLER_PID is set afterwards, as the ports are.
 start_controller() {
-  CONTROLLER_API=$(free_port) CONTROLLER_HEALTH=$(free_port)
-  start "$WORK/$1.log" env KUBECONFIG="${CONTROLLER_ACCESS:-$WORK/account.yaml}" HOSTNAME="$1" "$CONTROLLER" \
-    --external-address "$SERVICE" --tls-cert "$WORK/tls/tls.crt" --tls-key "$WORK/tls/tls.key" --pull-cas-dir "$WORK/authorities" \
-    --cache-dir "$WORK/$1-cache" --catalogs-server-addr "127.0.0.1:$CONTROLLER_API" \
-    --metrics-bind-address 0 --health-probe-bind-address "127.0.0.1:$CONTROLLER_HEALTH" "${@:2}"
+  [[ -x $CONTROLLER ]] || die "$CONTROLLER is no program"
+  service_flags "$1"
+  start "$WORK/$1.log" env -u KUBECONFIG HOSTNAME="$1" "$CONTROLLER" --kubeconfig "${CONTROLLER_ACCESS:-$WORK/account.yaml}" "${SERVICE_FLAGS[@]}" "${@:2}"
+  await_controller
+}
+# catalogd reads who it is from the files of a pod, so it gets a folder of its own for them.
+run_catalogd() {
+  local account=$WORK/account
+  service_flags "$1"
+  mkdir -p "$account"
+  account_token >"$account/token"
+  printf '%s' "$NAMESPACE" >"$account/namespace"
+  start "$WORK/$1.log" unshare --mount --map-root-user --propagation private bash -c '
+    mount -t tmpfs tmpfs /var/run && mkdir -p "$0" && mount --bind "$1" "$0" && shift && exec "$@"
+  ' /var/run/secrets/kubernetes.io/serviceaccount "$account" catalogd "${SERVICE_FLAGS[@]}" "${@:2}"
+  await_controller
+}
+
+# await_controller: until the process that was started answers.
+await_controller() {
   CONTROLLER_PID=$STARTED_PID
   wait_for 60 curl -sf "http://127.0.0.1:$CONTROLLER_HEALTH/healthz"
 }
@@ -129,15 +153,3 @@ YAML
 
 # account_token: a token of the service account of catalogd's Deployment.
 account_token() { kubectl create token -n "$NAMESPACE" "$ACCOUNT" --duration 24h; }
-
-# run_catalogd LOG FLAG...: catalogd itself, as the service account. It reads who it is from the files of a pod, so it gets a folder
-# of its own for them.
-run_catalogd() {
-  local account=$WORK/account
-  mkdir -p "$account" "$WORK/catalogd-cache"
-  account_token >"$account/token"
-  printf '%s' "$NAMESPACE" >"$account/namespace"
-  start "$1" unshare --mount --map-root-user --propagation private bash -c '
-    mount -t tmpfs tmpfs /var/run && mkdir -p "$0" && mount --bind "$1" "$0" && shift && exec "$@"
-  ' /var/run/secrets/kubernetes.io/serviceaccount "$account" catalogd "${@:2}" --webhook-server-port "$(free_port)"
-}
