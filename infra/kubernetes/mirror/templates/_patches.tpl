@@ -1,0 +1,1 @@
+../../controller/templates/_patches.tpl
