@@ -1,0 +1,5 @@
+#!/bin/sh
+# Runs after the files of the package are in place. In a container or a chroot without systemd there is nothing to do.
+set -e
+if command -v systemd-sysusers >/dev/null; then systemd-sysusers catalog-mirror.conf; fi
+if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
