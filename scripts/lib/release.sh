@@ -4,7 +4,7 @@
 PROGRAMS_OF_IMAGES=(catalog-mirror catalog-mirror-controller)
 REPOSITORY=https://github.com/catalog-mirror/catalog-mirror
 # What `uname -m` and Lambda say.
-declare -A MACHINES_OF=([amd64]=x86_64 [arm64]=aarch64) LAMBDA_ARCHS=([amd64]=x86_64 [arm64]=arm64)
+declare -gA MACHINES_OF=([amd64]=x86_64 [arm64]=aarch64) LAMBDA_ARCHS=([amd64]=x86_64 [arm64]=arm64)
 
 # need_built: BUILT has the static programs and their SBOMs, PROGRAM-ARCH and PROGRAM-ARCH.cdx.json, and the layouts of the images, as
 # layout-PROGRAM.
