@@ -2,10 +2,10 @@
 
     decoded.py STORE NAME [FOLDER]              one state; FOLDER is where umoci may unpack its image
     decoded.py random PROGRAM FOLDER COUNT SEED [ONE-IN]
-                                                publishes so many random updates, and decodes each state and its copy
+                                                publishes so many random updates, and decodes each state
 
-gunzip, Python's gzip and zlib, and zstd decode what is compressed; Python's tarfile and umoci read the layer. Random updates are not decoded
-by umoci but for one in so many (default: 1). Prints a line for each kind of check, as the checks do.
+gunzip, Python's gzip and zlib, and zstd decode what is compressed; Python's tarfile and umoci read the layer. Of random updates one in so
+many (default: 10) is copied, unpacked by umoci, and compared with what the program renders. Prints `ok` or `not ok`, as the checks do.
 """
 
 import collections
@@ -169,42 +169,46 @@ class Updates:
     def __init__(self, program, folder, seed):
         self.program, self.folder, self.chance = program, Path(folder), random.Random(seed)
         self.files = self.folder / "files"
-        self.totals, self.known = collections.Counter(), ({}, {})
+        self.totals, self.known = collections.Counter(), {"store": {}, "copy": {}}
         self.change(4)
 
     def change(self, count):
         names = [f"p{number}" for number in range(12)]
         for name in self.chance.sample(names, count):
             folder = self.files / name
+            # Something stays.
             if folder.exists() and self.chance.random() < 0.2 and len(list(self.files.iterdir())) > 3:
                 shutil.rmtree(folder)
                 continue
             folder.mkdir(parents=True, exist_ok=True)
             (folder / "catalog.json").write_bytes(package(self.chance, name))
 
-    def publish(self):
+    def update(self, is_whole):
+        """Publishes, and decodes the state; with `is_whole` its copy and its image too."""
         store, copy = self.folder / "store", self.folder / "copy"
         # Many packages of a small catalog may go at once.
         run(self.program, "poll", "--store", str(store), "--catalog", f"up=dir:{self.files}", "--force")
+        self.decode(store)
+        if not is_whole:
+            return
         run(self.program, "sync", str(store), str(copy))
-        return store, copy
+        copied = self.decode(copy)
+        copied.check_with_umoci(self.folder / "umoci")
+        rendered = sha256(run(self.program, "render", str(self.files)))
+        copied.equal("the copy", copied.snapshot["contentHash"], rendered)
+        self.totals.update(copies=1)
 
-    def update(self, unpacks):
-        expected = sha256(run(self.program, "render", str(self.files)))
-        for store, known in zip(self.publish(), self.known):
-            state = State(store, "up", known)
-            state.check()
-            state.equal("the state", state.snapshot["contentHash"], expected)
-            if unpacks:
-                state.check_with_umoci(self.folder / "umoci")
-            self.totals.update(states=1, unpacked=int(unpacks), **state.counts)
+    def decode(self, store):
+        state = State(store, "up", self.known[store.name])
+        state.check()
+        self.totals.update(states=1, **state.counts)
+        return state
 
 
-def random_updates(program, folder, count, seed, one_in="1"):
+def random_updates(program, folder, count, seed, one_in="10"):
     updates, failed = Updates(program, folder, seed), []
-    for number in range(int(count)):
-        if number:
-            updates.change(updates.chance.choice((1, 1, 1, 2, 3)))
+    for number in range(1, int(count) + 1):
+        updates.change(updates.chance.choice((1, 1, 1, 2, 3)))
         try:
             updates.update(number % int(one_in) == 0)
         except (ValueError, OSError, zlib.error, tarfile.TarError) as error:
