@@ -121,14 +121,15 @@ leader_leaves() {
 
 # expect_of_client: what operator-controller's client holds of each image, by what a mirror serves of it: `IMAGE HASH`.
 expect_of_client() {
-  local step=0 image sources=()
-  while ((step < IMAGES)); do sources+=(--catalog "step-$step=oci:$WORK/layout:step-$((step++))"); done
+  local step image hash sources=()
+  for ((step = 0; step < IMAGES; step++)); do sources+=(--catalog "step-$step=oci:$WORK/layout:step-$step"); done
   "$CATALOG_MIRROR" poll --store "$WORK/steps" "${sources[@]}" >/dev/null
   serve "$WORK/steps"
-  step=0
-  while read -r image _; do
-    echo "$image $(olm-clients http "$URL/catalogs/step-$step" "$WORK/step-$((step++))" | cut -d' ' -f2)"
-  done <"$WORK/refs" >"$WORK/held"
+  for ((step = 0; step < IMAGES; step++)); do
+    image=$(sed -n "$((step + 1))s/ .*//p" "$WORK/refs")
+    hash=$(olm-clients http "$URL/catalogs/step-$step" "$WORK/step-$step" | cut -d' ' -f2)
+    echo "$image $hash"
+  done >"$WORK/held"
   is "each image is something else to operator-controller" "$(cut -d' ' -f2 "$WORK/held" | sort -u | wc -l)" "$IMAGES"
 }
 
