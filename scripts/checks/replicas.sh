@@ -147,11 +147,14 @@ lag() {
   put_in_service
 }
 
-# give IMAGE-NUMBER: to all ClusterCatalogs that are followed, which have one of their own each.
+# image_of CATALOG-NUMBER CHANGE: each ClusterCatalog that is followed has an image of its own.
+image_of() { sed -n "$((($1 + $2) % IMAGES + 1))s/ .*//p" "$WORK/refs"; }
+
+# give CHANGE: the images of a change to all of them.
 give() {
   local number
   for ((number = 0; number < FOLLOWED; number++)); do
-    clustercatalog "followed-$number" "$(sed -n "$((($1 + number) % IMAGES + 1))s/ .*//p" "$WORK/refs")"
+    clustercatalog "followed-$number" "$(image_of "$number" "$1")"
   done | kubectl apply -f - >/dev/null
 }
 
@@ -160,9 +163,13 @@ has_held() { (($(grep -c '^holds followed-' "$1") >= $2)); }
 
 # read_once MILLISECONDS: the client reads each image that a status names once, from a replica by chance, and keeps what it got.
 read_once() {
-  local log=$WORK/follow-$1.log change pid
+  local log=$WORK/follow-$1.log change number pid
   lag "$1"
   give 0
+  # The client begins with these.
+  for ((number = 0; number < FOLLOWED; number++)); do
+    wait_for 60 has_resolved "followed-$number" "$(image_of "$number" 0)"
+  done
   start "$log" olm-clients follow "$REGISTRY_CA" "$WORK/service" "$WORK/follow-$1"
   pid=$STARTED_PID
   wait_for 60 has_held "$log" "$FOLLOWED"
