@@ -4,6 +4,8 @@
 
 mod exit;
 mod output;
+mod table;
 
 pub use exit::Exit;
 pub use output::*;
+pub use table::{print_marked, print_rows, wrapped};

@@ -1,10 +1,8 @@
 //! Printing results: tables for people, JSON and YAML for programs.
 
 use std::io::{self, Write};
-use std::iter;
 use std::time::{Duration, SystemTime};
 
-use comfy_table::presets;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use model::CatalogName;
 use serde::Serialize;
@@ -12,39 +10,6 @@ use serde::Serialize;
 /// Longest text in a cell or a line, in characters. Names and messages of a catalog may have any
 /// length.
 const TEXT_CHARS: usize = 2000;
-
-/// Prints rows as a table for people.
-pub fn print_rows(heads: &[&str], rows: &[Vec<String>]) -> anyhow::Result<()> {
-    print_marked(heads, rows, iter::repeat(false))
-}
-
-/// Prints rows, in red where they failed. A terminal gets as much of each as it has columns, and a
-/// file or pipe all of it. Escapes what a catalog could use to change the terminal.
-pub fn print_marked(
-    heads: &[&str],
-    rows: &[Vec<String>],
-    failed: impl Iterator<Item = bool>,
-) -> anyhow::Result<()> {
-    let mut table = comfy_table::Table::new();
-    table.load_style(presets::NOTHING).set_header(heads);
-    table.add_rows(
-        rows.iter()
-            .map(|row| row.iter().map(|cell| printable(cell))),
-    );
-    let text = table.to_string();
-    let size = terminal_size::terminal_size_of(io::stdout());
-    let width = size.map_or(usize::MAX, |(width, _)| width.0.into());
-    let mut lines = String::new();
-    for (line, is_failed) in text.lines().zip(iter::once(false).chain(failed)) {
-        let (begin, end) = if is_failed { (RED, RESET) } else { ("", "") };
-        // The table pads its last column with spaces.
-        lines += &format!("{begin}{}{end}\n", cut(line.trim_end(), width));
-    }
-    write_out(&lines)
-}
-
-const RED: &str = "\u{1b}[31m";
-const RESET: &str = "\u{1b}[0m";
 
 /// Returns a text of at most so many characters, with an ellipsis in place of what was cut off.
 pub fn cut(text: &str, most: usize) -> String {
@@ -57,6 +22,9 @@ pub fn cut(text: &str, most: usize) -> String {
         None => text.to_owned(),
     }
 }
+
+pub(crate) const RED: &str = "\u{1b}[31m";
+pub(crate) const RESET: &str = "\u{1b}[0m";
 
 /// Prints an error to standard error. The part in front, such as the name of a catalog, is red on a
 /// terminal.
@@ -112,7 +80,7 @@ pub fn print_text(text: &str) -> anyhow::Result<()> {
     write_out(&model::text::printable(text))
 }
 
-fn write_out(text: &str) -> anyhow::Result<()> {
+pub(crate) fn write_out(text: &str) -> anyhow::Result<()> {
     // Leaves out colours unless standard output is a terminal, and with NO_COLOR.
     match anstream::stdout().lock().write_all(text.as_bytes()) {
         // `catalog-mirror images ... | head` is not a failure.

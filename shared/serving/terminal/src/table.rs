@@ -1,0 +1,167 @@
+//! Tables and remarks that fit a terminal: what is too wide is wrapped, and nothing is cut off.
+
+use std::{io, iter};
+
+use comfy_table::{ColumnConstraint, Width, presets};
+
+use crate::output::{RED, RESET, printable, write_out};
+
+/// Spaces around a cell.
+const PADDING: usize = 2;
+
+/// Prints rows as a table for people.
+pub fn print_rows(heads: &[&str], rows: &[Vec<String>]) -> anyhow::Result<()> {
+    print_marked(heads, rows, iter::repeat(false))
+}
+
+/// Prints rows, in red where they failed. At a terminal, cells that are too wide for it are wrapped
+/// at their spaces. Escapes what a catalog could use to change the terminal.
+pub fn print_marked(
+    heads: &[&str],
+    rows: &[Vec<String>],
+    failed: impl Iterator<Item = bool>,
+) -> anyhow::Result<()> {
+    write_out(&laid_out(heads, rows, failed, columns()))
+}
+
+/// Returns the number of columns of the terminal; `None` for a file or a pipe.
+fn columns() -> Option<usize> {
+    let (width, _) = terminal_size::terminal_size_of(io::stdout())?;
+    Some(width.0.into())
+}
+
+/// Returns the lines of a table.
+fn laid_out(
+    heads: &[&str],
+    rows: &[Vec<String>],
+    failed: impl Iterator<Item = bool>,
+    columns: Option<usize>,
+) -> String {
+    let head: Vec<String> = heads.iter().map(|head| (*head).to_owned()).collect();
+    let cells = |row: &Vec<String>| row.iter().map(|cell| printable(cell)).collect();
+    let rows: Vec<Vec<String>> = iter::once(head).chain(rows.iter().map(cells)).collect();
+    let widths = widths(&rows, columns.unwrap_or(usize::MAX));
+    let mut lines = String::new();
+    for (row, is_failed) in rows.iter().zip(iter::once(false).chain(failed)) {
+        let (begin, end) = if is_failed { (RED, RESET) } else { ("", "") };
+        for line in row_lines(row, &widths) {
+            // The table pads its last column with spaces.
+            lines += &format!("{begin}{}{end}\n", line.trim_end());
+        }
+    }
+    lines
+}
+
+/// Returns the widths of the columns. The widest ones shrink until all fit, but not below their
+/// longest word.
+fn widths(rows: &[Vec<String>], most: usize) -> Vec<usize> {
+    let words: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| row.iter().map(|cell| cell.replace(' ', "\n")).collect())
+        .collect();
+    let least = content_widths(&words);
+    let mut widths = content_widths(rows);
+    let mut total: usize = widths.iter().map(|width| width + PADDING).sum();
+    while total > most {
+        let shrinking = (0..widths.len()).filter(|at| widths[*at] > least[*at]);
+        let Some(widest) = shrinking.max_by_key(|at| widths[*at]) else {
+            break;
+        };
+        widths[widest] -= 1;
+        total -= 1;
+    }
+    widths
+}
+
+fn content_widths(rows: &[Vec<String>]) -> Vec<usize> {
+    let mut table = comfy_table::Table::new();
+    table.add_rows(rows);
+    let widths = table.column_max_content_widths();
+    widths.into_iter().map(usize::from).collect()
+}
+
+fn row_lines(row: &[String], widths: &[usize]) -> Vec<String> {
+    let mut table = comfy_table::Table::new();
+    table.load_style(presets::NOTHING).add_row(row);
+    for (column, width) in table.column_iter_mut().zip(widths) {
+        let width = u16::try_from(width + PADDING).unwrap_or(u16::MAX);
+        column.set_constraint(ColumnConstraint::Absolute(Width::Fixed(width)));
+    }
+    table.to_string().lines().map(str::to_owned).collect()
+}
+
+/// Breaks a text at spaces into lines that fit the terminal, unless a word does not. Continued
+/// lines are indented. In a file or a pipe it is one line.
+pub fn wrapped(text: &str) -> String {
+    wrapped_in(text, columns().unwrap_or(usize::MAX))
+}
+
+fn wrapped_in(text: &str, most: usize) -> String {
+    let mut text_lines = String::new();
+    let mut width = 0;
+    for (at, word) in text.split(' ').enumerate() {
+        let chars = word.chars().count();
+        if at == 0 {
+            width = chars;
+        } else if width + 1 + chars <= most {
+            text_lines.push(' ');
+            width += 1 + chars;
+        } else {
+            text_lines += "\n  ";
+            width = 2 + chars;
+        }
+        text_lines += word;
+    }
+    text_lines + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(rows: &[&[&str]], columns: Option<usize>) -> String {
+        let rows: Vec<Vec<String>> = rows
+            .iter()
+            .map(|row| row.iter().map(|cell| (*cell).to_owned()).collect())
+            .collect();
+        laid_out(&["NAME", "WAY"], &rows, [false, true].into_iter(), columns)
+    }
+
+    #[test]
+    fn table_too_wide_is_wrapped_at_spaces() {
+        let way = "1.0.0 -> 1.1.0 -> 1.2.0 -> 1.3.0";
+        let rows: [&[&str]; 2] = [&["stable", way], &["beta", "é"]];
+        assert_eq!(
+            table(&rows, Some(26)),
+            "\
+ NAME    WAY
+ stable  1.0.0 -> 1.1.0 ->
+         1.2.0 -> 1.3.0
+\u{1b}[31m beta    é\u{1b}[0m
+"
+        );
+        let whole = table(&rows, None);
+        assert!(whole.contains(way), "{whole}");
+        assert_eq!(table(&rows, Some(200)), whole);
+    }
+
+    #[test]
+    fn word_wider_than_the_terminal_is_whole() {
+        let name = "x".repeat(100);
+        let text = table(&[&[&name, "a b"], &["y", "z"]], Some(40));
+        assert!(text.contains(&name), "{text}");
+    }
+
+    #[test]
+    fn wrapped_lines_fit_and_keep_all_words() {
+        let text = "word ".repeat(60);
+        let lines = wrapped_in(text.trim_end(), 80);
+        assert!(
+            lines.lines().all(|line| line.chars().count() <= 80),
+            "{lines}"
+        );
+        assert!(lines.split_whitespace().eq(text.split_whitespace()));
+        let long = "x".repeat(200);
+        assert_eq!(wrapped_in(&long, 80), format!("{long}\n"));
+    }
+}
