@@ -1,4 +1,4 @@
-# Bundles: changes of CustomResourceDefinitions against crdify v0.6.0 with the settings of OLM v1, for mutations of each keyword
+# Bundles: changes of CustomResourceDefinitions against the crdify of operator-controller and its settings, for mutations of each keyword
 # and for all consecutive versions of a real catalog. Then bundle images in docker-registry with TLS and a password.
 # shellcheck shell=bash
 

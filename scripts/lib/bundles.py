@@ -26,8 +26,8 @@ VALUES = {
     "pattern": ["a", "b", "", None],
     "nullable": [True, False, None],
     "default": [1, {"a": 1}, False, "", None],
-    "enum": [["a"], ["a", "b"], [], None],
-    "required": [["a"], ["b", "a"], [], None],
+    "enum": [["a"], ["a", "b"], ["b", "a"], [], None],
+    "required": [["a"], ["b", "a"], ["a", "b"], [], None],
     "format": ["int32", "int64", None],
     "uniqueItems": [True, False, None],
     "multipleOf": [1, 2, None],
@@ -41,11 +41,25 @@ VALUES = {
     "properties": [{"a": {"type": "string"}}, {"a": {"properties": {"b": {}}}}, {"c": {}}, {}, None],
     "items": [{"type": "string"}, {"type": "string", "description": "a"}, {"minimum": 1}, None],
     "additionalProperties": [True, False, {}, {"type": "string"}, {"type": "string", "description": "a"}, None],
-    "anyOf": [[{"minimum": 1}], [{"minimum": 2}, {"nullable": True}], [], None],
+    "anyOf": [[{"minimum": 1}], [{"minimum": 2}, {"nullable": True}], [{"nullable": True}, {"minimum": 2}], [], None],
+    "allOf": [[{"minimum": 1}, {"enum": ["a", "b"]}], [{"enum": ["b", "a"]}, {"minimum": 1}], [{"minimum": 1}], None],
+    "oneOf": [
+        [{"minimum": 1}],
+        [{"minimum": 1, "description": "a"}],
+        [{"minimum": 1}, {"required": ["a", "b"]}],
+        [{"required": ["a", "b"], "title": "a"}, {"minimum": 1}],
+        [{"minimum": 2}, {"minimum": 1}, {"minimum": 1}],
+        [{"not": {"minimum": 1}}],
+        [{"not": {"minimum": 1, "description": "a"}}],
+        [],
+        None,
+    ],
     "not": [{"minimum": 1}, {}, None],
     "patternProperties": [{"a": {"minimum": 1}}, {"a": {"minimum": 2}}, {}, None],
     "dependencies": [{"a": ["b"]}, {"a": {"minimum": 1}}, None],
 }
+# Lists whose order has no meaning. crdify compares some of them in their order.
+UNORDERED = ("allOf", "anyOf", "enum", "oneOf", "required")
 # The same for the whole definition: its versions, each with the type of a field, and which of them is stored.
 VERSIONS = [
     {"v1": "string"},
@@ -169,11 +183,38 @@ def write_manifest(folder, side, name, manifest):
     file.write_text(json.dumps(manifest), encoding="utf-8")
 
 
+def unordered(value):
+    """Returns a schema with each list whose order has no meaning in one order."""
+    if isinstance(value, list):
+        return [unordered(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    found = {key: unordered(item) for key, item in value.items()}
+    for key in UNORDERED:
+        if isinstance(found.get(key), list):
+            found[key].sort(key=lambda item: json.dumps(item, sort_keys=True))
+    return found
+
+
+def in_order_of(old, new):
+    """Returns a new schema with the lists of an old one where only their order differs."""
+    if isinstance(old, list) and isinstance(new, list):
+        return [in_order_of(*pair) for pair in zip(old, new)] + new[len(old) :]
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        return new
+    found = {key: in_order_of(old.get(key), item) for key, item in new.items()}
+    for key in UNORDERED:
+        if isinstance(old.get(key), list) and isinstance(new.get(key), list):
+            if unordered({key: old[key]}) == unordered({key: new[key]}):
+                found[key] = old[key]
+    return found
+
+
 def compare(lines, oracle, program, store, catalog):
     """Prints each pair of versions that is judged in another way, and fails if there is one."""
     pairs = consecutive(lines)
     asked = [(at, name, crds) for at, pair in enumerate(pairs) for name, *crds in definitions(pair)]
-    text = "".join(json.dumps(crds) + "\n" for _, _, crds in asked)
+    text = "".join(json.dumps([old, in_order_of(old, new)]) + "\n" for _, _, (old, new) in asked)
     answers = subprocess.run([oracle], input=text, capture_output=True, text=True, check=True).stdout.splitlines()
     expected = [set() for _ in pairs]
     for (at, name, _), answer in zip(asked, answers, strict=True):

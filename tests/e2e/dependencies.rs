@@ -55,7 +55,7 @@ const ALLOWED: &[(&str, &str)] = &[
     // `sync` from other mirrors.
     (
         "inspect",
-        "compose fbc model olm publish render source store sync upgrade work",
+        "carry compose fbc model olm publish render source store sync upgrade work",
     ),
     ("testkit", "model"),
     // The load test checks all other crates, so it shares no code with them except the names of

@@ -4,12 +4,10 @@ use std::time::SystemTime;
 use std::{fs, io};
 
 use ::upgrade::Bounds;
-use ::upgrade::plan::{
-    Installed, OpenShiftMinor, PlannedOperator, UpgradeOrder, UpgradePlan, wrapped,
-};
+use ::upgrade::plan::{Installed, OpenShiftMinor, PlannedOperator, UpgradeOrder, UpgradePlan};
 use anyhow::Context;
 use clap::Args;
-use inspect::{BundleComparison, PlanQuestion};
+use inspect::{BundleComparison, PlanQuestion, SourceName};
 use olm::Day;
 
 use crate::args::CatalogAccess;
@@ -17,14 +15,17 @@ use crate::catalog::{self, CATALOG_HELP};
 use crate::table::{Column, Table, print_table};
 use crate::wiring;
 use terminal::Exit;
-use terminal::{cell, cut, print_report, print_text, printable};
+use terminal::{cell, print_report, print_text, printable, say, wrapped};
 
 #[derive(Debug, Args)]
 #[command(after_help = format!("\
-INSTALLED is what this command prints, in YAML or JSON, or a list of lines `package version [channel]`, or - for standard input:
+INSTALLED is what this command prints, in YAML or JSON, or a list of lines `package version [channel]`, or - for standard input. In a \
+list, the name of a ClusterServiceVersion may stand in place of the version, or alone:
   kubectl get subscriptions.operators.coreos.com,clusterserviceversions,clusterextensions -A -o yaml
 
-The verdict is `cluster first`, `operator first` with the version that it needs, `either`, or `no way`. Steps are those of OLM v0. \
+The verdict is `stays` for what needs nothing, `cluster first`, `operator first` with the version that it needs, `either`, or `no way`. \
+Steps are those of OLM v0. Of several catalogs with a package, the one counts that the Subscription or ClusterExtension names: by the name \
+of the catalog, or by one that `manifests` or oc-mirror v2 makes for it; --source says it otherwise. \
 With --cluster, olm.maxOpenShiftVersion counts as OLM v0 counts it. SUPPORT is the time that is left of the last phase of the version \
 that is installed in the end, from documents of io.openshift.operators.lifecycles.v1alpha1. An ImageSetConfiguration in place of a \
 catalog answers if its selection holds the ways.
@@ -57,6 +58,10 @@ pub(crate) struct PlanArgs {
         value_name = "CATALOG|FILE"
     )]
     to: Vec<String>,
+    /// Catalog of a CatalogSource or ClusterCatalog, where several catalogs have a package and the
+    /// name does not tell it. May be repeated.
+    #[arg(long, value_name = "NAME=CATALOG")]
+    source: Vec<SourceName>,
     /// Version of OpenShift after the upgrade, such as 4.21.
     #[arg(long, value_name = "VERSION")]
     cluster: Option<OpenShiftMinor>,
@@ -88,6 +93,7 @@ pub(crate) async fn run(args: PlanArgs) -> anyhow::Result<Exit> {
         installed,
         from: &now,
         to: &then,
+        sources: &args.source,
         cluster: args.cluster,
         on: args.on.unwrap_or_else(|| SystemTime::now().into()),
     };
@@ -100,10 +106,13 @@ pub(crate) async fn run(args: PlanArgs) -> anyhow::Result<Exit> {
         }
     }
     for notice in &notices {
-        eprintln!("notice: {}", printable(notice));
+        say(&format!("notice: {notice}"));
     }
     work::run(bounds.budget.clone(), move || {
         if args.imageset {
+            for left_out in plan.left_out() {
+                say(&format!("notice: {left_out}"));
+            }
             terminal::print_text(&carry::yaml(&[plan.image_set()])?)?;
         } else {
             if args.json {
@@ -147,18 +156,17 @@ fn print_plan(plan: &UpgradePlan) -> anyhow::Result<()> {
     ))
 }
 
-/// The table fits into 100 columns.
 impl Table for PlannedOperator {
     const COLUMNS: &'static [Column<Self>] = &[
-        ("PACKAGE", |row| cut(&row.installed.package, 26)),
-        ("INSTALLED", |row| cut(row.installed.step().label(), 12)),
+        ("PACKAGE", |row| row.installed.package.clone()),
+        ("INSTALLED", |row| row.installed.step().label().to_owned()),
         ("VERDICT", |row| row.verdict.as_str().to_owned()),
-        ("FIRST TO", |row| cut(&cell(row.at_least.as_ref()), 12)),
+        ("FIRST TO", |row| cell(row.at_least.as_ref())),
         ("THEN TO", |row| {
-            if row.verdict == UpgradeOrder::NoWay {
+            if matches!(row.verdict, UpgradeOrder::NoWay | UpgradeOrder::Stays) {
                 return String::new();
             }
-            cut(row.last.label(), 12)
+            row.last.label().to_owned()
         }),
         ("SUPPORT", |row| row.target_support.to_string()),
     ];

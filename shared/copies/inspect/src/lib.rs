@@ -2,6 +2,7 @@
 
 mod bundles;
 mod changes;
+mod cluster_names;
 mod comparison;
 mod composer;
 mod error;
@@ -12,6 +13,7 @@ mod validation;
 
 pub use bundles::{BundleReader, bundle_contents, bundle_difference, named_bundles};
 pub use changes::{between_sources, changes, package, shard_lines};
+pub use cluster_names::SourceName;
 pub use comparison::BundleComparison;
 pub use composer::Composer;
 pub use error::InspectError;

@@ -1,10 +1,11 @@
 //! Mirrors to copy from, and catalogs of them that are read without copying.
 
-use std::{collections::BTreeSet, fmt::Debug, sync::Arc};
+use std::{borrow::Cow, collections::BTreeSet, fmt::Debug, sync::Arc};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream::BoxStream};
+use model::text::without_folders;
 use model::{
     CatalogName, Catalogs, Current, Document, Key, Kind, ObjectDigest, Snapshot, StoredDocument,
     decode_zstd,
@@ -116,6 +117,14 @@ impl ReadCatalog {
         }
     }
 
+    /// Returns the name of the catalog, or its source without the folders in which it lies.
+    pub fn name(&self) -> Cow<'_, str> {
+        match self {
+            Self::Published(catalog) => catalog.name.as_str().into(),
+            Self::Rendered { source, .. } => without_folders(source),
+        }
+    }
+
     /// Returns the reference of the image or of the other source that the content comes from.
     pub fn source(&self) -> &str {
         match self {
@@ -130,6 +139,8 @@ impl ReadCatalog {
 #[derive(Debug)]
 pub struct OriginCatalog {
     origin: Arc<dyn Origin>,
+    /// Name of the catalog in the mirror.
+    pub name: CatalogName,
     /// Pointer of the catalog.
     pub current: Current,
     /// Snapshot that it names.
@@ -149,6 +160,7 @@ impl OriginCatalog {
         let snapshot = parse_snapshot(name, &current, &bytes)?;
         Ok(Self {
             origin,
+            name: name.clone(),
             current,
             snapshot,
         })

@@ -1,6 +1,7 @@
 //! Texts for errors and logs: an error with its causes, and foreign texts, which another party
 //! chose.
 
+use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 
@@ -251,6 +252,24 @@ fn end_of_login(text: &str) -> Option<usize> {
     };
     let mut ends = text.rmatch_indices('@').map(|(at, _)| at);
     ends.find(|at| !is_digest(*at))
+}
+
+/// Returns the source of a catalog without the folders in which it lies on its machine.
+///
+/// ```
+/// use model::text::without_folders;
+///
+/// assert_eq!(without_folders("dir:/srv/catalogs/team"), "dir:team");
+/// assert_eq!(without_folders("quay.io/a/b:v1"), "quay.io/a/b:v1");
+/// ```
+pub fn without_folders(source: &str) -> Cow<'_, str> {
+    match source.split_once(':') {
+        Some((scheme @ ("dir" | "oci"), path)) => {
+            let name = path.trim_end_matches('/').rsplit('/').next();
+            format!("{scheme}:{}", name.unwrap_or_default()).into()
+        }
+        _ => source.into(),
+    }
 }
 
 /// Splitter of text that comes in chunks of any size into its lines. It holds at most one line.

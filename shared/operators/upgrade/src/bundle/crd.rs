@@ -93,7 +93,7 @@ impl Crd {
         for (rank, version) in self.versions() {
             if let Some(other) = others.get(&rank) {
                 rank.1.0.clone_into(&mut found.place.version);
-                found.compare("^", schema_of(version), schema_of(other))?;
+                found.compare_schemas(schema_of(version), schema_of(other))?;
             }
         }
         // A webhook converts whatever the schemas say.
@@ -120,7 +120,7 @@ impl Crd {
         for (at, (from, old)) in served.iter().enumerate() {
             for (to, new) in &served[at + 1..] {
                 found.place.version = format!("{} -> {}", from.1.0, to.1.0);
-                found.compare("^", schema_of(old), schema_of(new))?;
+                found.compare_schemas(schema_of(old), schema_of(new))?;
             }
         }
         Ok(found.changes)
@@ -213,6 +213,18 @@ mod tests {
 {"additionalProperties": true} -> {"additionalProperties": {}} => ^ unhandled
 {"additionalProperties": {"items": {"description": "a"}}} -> {"additionalProperties": {"items": {"description": "b"}}} => ^ unhandled
 {"anyOf": [{"type": "string"}, {"minimum": 1}]} -> {"anyOf": [{"type": "string"}, {"minimum": 2}]} => ^ unhandled, ^.anyOf[1] minimum
+{"anyOf": [{"type": "string"}, {"minimum": 1}]} -> {"anyOf": [{"minimum": 1}, {"type": "string"}]} =>
+{"allOf": [{"required": ["a", "b"]}, {"minimum": 1}]} -> {"allOf": [{"minimum": 1}, {"required": ["b", "a"]}]} =>
+{"oneOf": [{"required": ["a"]}, {"required": ["b"]}]} -> {"oneOf": [{"required": ["b"]}, {"required": ["a"]}]} =>
+{"additionalProperties": {"enum": ["a", "b"]}} -> {"additionalProperties": {"enum": ["b", "a"]}} =>
+{"enum": ["a", "b"], "required": ["a", "b"]} -> {"enum": ["b", "a"], "required": ["b", "a"]} =>
+{"items": {"oneOf": [{"anyOf": [{}, {"minimum": 1}]}, {}]}} -> {"items": {"oneOf": [{}, {"anyOf": [{"minimum": 1}, {}]}]}} =>
+{} -> {"oneOf": [{}]} => ^ oneOf
+{"oneOf": [{}]} -> {} => ^ oneOf, ^.oneOf[0] existingFieldRemoval
+{"oneOf": [{"minimum": 1}]} -> {"oneOf": [{"minimum": 1}, {"maximum": 1}]} => ^ oneOf
+{"oneOf": [{"minimum": 1}]} -> {"oneOf": [{"minimum": 1, "description": "a"}]} =>
+{"oneOf": [{"not": {"minimum": 1}}]} -> {"oneOf": [{"not": {"minimum": 1, "description": "a"}}]} => ^ oneOf, ^.oneOf[0] unhandled
+{"anyOf": [{"minimum": 1}]} -> {"anyOf": [{"minimum": 1, "description": "a"}]} => ^ unhandled
 "#;
 
     #[test]

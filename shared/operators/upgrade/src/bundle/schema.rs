@@ -4,12 +4,13 @@
 //! Like crdify, it compares each property of the old schema with that of the same path, without the
 //! properties in it. Schemas in `additionalProperties`, `anyOf` and the like are compared on their
 //! own and also as a part of the schema around them, where no rule knows them: each change in them
-//! is unsafe.
+//! is unsafe. A list that only has another order is the same one, unlike for crdify.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{Bounds, Exceeded};
 
@@ -32,6 +33,11 @@ const OTHERS: &str = "$schema description enum exclusiveMaximum exclusiveMinimum
                       maximum minItems minLength minProperties minimum multipleOf nullable pattern required title type \
                       uniqueItems x-kubernetes-embedded-resource x-kubernetes-int-or-string x-kubernetes-list-map-keys \
                       x-kubernetes-validations";
+
+/// Keywords with a list whose order has no meaning.
+const UNORDERED: &str = "allOf anyOf enum oneOf required";
+/// Keywords that crdify ignores in the schemas of `oneOf`, but not in those within them.
+const NOT_VALIDATING: &str = "description example externalDocs title";
 
 fn keywords() -> impl Iterator<Item = &'static str> {
     let lists = [NAMED, SCHEMAS, POINTERS, OTHERS].into_iter();
@@ -88,6 +94,144 @@ pub(crate) fn reference(property: &str, schema: &Value) -> Option<String> {
     children(schema).find_map(|(segment, child)| reference(&format!("{property}{segment}"), child))
 }
 
+/// Returns a schema with the lists in the order of an older one where only their order differs.
+fn in_order_of<'a>(
+    old: &Value,
+    new: &'a Value,
+    bounds: &Bounds,
+) -> Result<Cow<'a, Value>, Exceeded> {
+    let Value::Object(fields) = new else {
+        return Ok(Cow::Borrowed(new));
+    };
+    if old == new {
+        return Ok(Cow::Borrowed(new));
+    }
+    bounds.budget.charge(PROPERTY_STEPS)?;
+    let mut ordered = Map::new();
+    for (keyword, after) in fields {
+        let after = value_in_order_of(keyword, &old[keyword], after, bounds)?;
+        ordered.insert(keyword.clone(), after);
+    }
+    Ok(Cow::Owned(Value::Object(ordered)))
+}
+
+/// Returns the value of a keyword in the order of an older one.
+fn value_in_order_of(
+    keyword: &str,
+    before: &Value,
+    after: &Value,
+    bounds: &Bounds,
+) -> Result<Value, Exceeded> {
+    match (before, after) {
+        (Value::Array(olds), Value::Array(news)) => {
+            if is_in(UNORDERED, keyword) && is_permutation(keyword, olds, news, bounds)? {
+                return Ok(before.clone());
+            }
+            if !is_in(SCHEMAS, keyword) {
+                return Ok(after.clone());
+            }
+            let mut ordered = Vec::with_capacity(news.len());
+            for (at, new) in news.iter().enumerate() {
+                let old = olds.get(at).unwrap_or(&Value::Null);
+                ordered.push(in_order_of(old, new, bounds)?.into_owned());
+            }
+            Ok(Value::Array(ordered))
+        }
+        (Value::Object(_), Value::Object(_)) if is_in(SCHEMAS, keyword) => {
+            Ok(in_order_of(before, after, bounds)?.into_owned())
+        }
+        (Value::Object(olds), Value::Object(news)) if is_in(NAMED, keyword) => {
+            let mut ordered = Map::new();
+            for (name, new) in news {
+                let old = olds.get(name).unwrap_or(&Value::Null);
+                let new = in_order_of(old, new, bounds)?.into_owned();
+                ordered.insert(name.clone(), new);
+            }
+            Ok(Value::Object(ordered))
+        }
+        _ => Ok(after.clone()),
+    }
+}
+
+/// Returns true if two lists have the same items.
+fn is_permutation(
+    keyword: &str,
+    olds: &[Value],
+    news: &[Value],
+    bounds: &Bounds,
+) -> Result<bool, Exceeded> {
+    if olds.len() != news.len() {
+        return Ok(false);
+    }
+    let mut before = item_texts(keyword, olds, bounds)?;
+    let mut after = item_texts(keyword, news, bounds)?;
+    before.sort_unstable();
+    after.sort_unstable();
+    Ok(before == after)
+}
+
+/// Returns the items of a list as texts that are equal if the items mean the same.
+fn item_texts(keyword: &str, items: &[Value], bounds: &Bounds) -> Result<Vec<String>, Exceeded> {
+    let mut texts = Vec::with_capacity(items.len());
+    for item in items {
+        let text = if is_in(SCHEMAS, keyword) {
+            schema_text(item, "", bounds)?
+        } else {
+            item.to_string()
+        };
+        bounds.budget.charge_bytes(text.len())?;
+        texts.push(text);
+    }
+    Ok(texts)
+}
+
+/// Returns a schema without some of its keywords as a text that is equal to that of another one if
+/// both mean the same.
+fn schema_text(schema: &Value, without: &str, bounds: &Bounds) -> Result<String, Exceeded> {
+    if !schema.is_object() {
+        return Ok(schema.to_string());
+    }
+    bounds.budget.charge(PROPERTY_STEPS)?;
+    let mut text = String::from("{");
+    for keyword in keywords().filter(|keyword| !is_in(without, keyword)) {
+        let value = value(schema, keyword);
+        if value.is_null() {
+            continue;
+        }
+        text += &format!("{keyword}:");
+        match value {
+            Value::Array(items) => {
+                let mut texts = item_texts(keyword, items, bounds)?;
+                if is_in(UNORDERED, keyword) {
+                    texts.sort_unstable();
+                }
+                text += &format!("[{}]", texts.join(","));
+            }
+            Value::Object(_) if is_in(SCHEMAS, keyword) => {
+                text += &schema_text(value, "", bounds)?;
+            }
+            Value::Object(schemas) if is_in(NAMED, keyword) => {
+                for (name, schema) in schemas {
+                    text += &format!("{name:?}:{},", schema_text(schema, "", bounds)?);
+                }
+            }
+            value => text += &value.to_string(),
+        }
+        text.push(';');
+    }
+    bounds.budget.charge_bytes(text.len())?;
+    Ok(text + "}")
+}
+
+/// Returns the schemas of `oneOf` as crdify compares them.
+fn alternatives(list: &Value, bounds: &Bounds) -> Result<BTreeSet<String>, Exceeded> {
+    let mut texts = BTreeSet::new();
+    for schema in list.as_array().into_iter().flatten() {
+        texts.insert(schema_text(schema, NOT_VALIDATING, bounds)?);
+    }
+    Ok(texts)
+}
+
 /// Returns true if two values of a keyword, with all that is in them, mean the same to Kubernetes.
 fn is_same(
     keyword: &str,
@@ -118,9 +262,14 @@ fn is_same(
 }
 
 /// Judges a change of a keyword by its rule; `None` if crdify has no rule for the keyword.
-fn is_unsafe(keyword: &str, before: &Value, after: &Value) -> Option<bool> {
+fn is_unsafe(
+    keyword: &str,
+    before: &Value,
+    after: &Value,
+    bounds: &Bounds,
+) -> Result<Option<bool>, Exceeded> {
     let is_new = before.is_null() && !after.is_null();
-    match keyword {
+    Ok(match keyword {
         // Schemas are compared each by its path.
         "description" | "items" | "properties" => Some(false),
         "default" | "nullable" | "pattern" | "type" => Some(before != after),
@@ -132,8 +281,12 @@ fn is_unsafe(keyword: &str, before: &Value, after: &Value) -> Option<bool> {
         "minimum" | "minItems" | "minLength" | "minProperties" => {
             Some(is_new || is_less(before, after))
         }
+        "oneOf" if before != after => {
+            Some(alternatives(before, bounds)? != alternatives(after, bounds)?)
+        }
+        "oneOf" => Some(false),
         _ => None,
-    }
+    })
 }
 
 /// Returns the items of a list as JSON.
@@ -197,8 +350,14 @@ impl<'b> SchemaComparison<'b> {
         }
     }
 
+    /// Adds the unsafe changes of a schema.
+    pub(crate) fn compare_schemas(&mut self, old: &Value, new: &Value) -> Result<(), Exceeded> {
+        let new = in_order_of(old, new, self.bounds)?;
+        self.compare("^", old, &new)
+    }
+
     /// Adds the unsafe changes of a property and of all properties in it.
-    pub(crate) fn compare(
+    fn compare(
         &mut self,
         property: &str,
         old: &Value,
@@ -213,7 +372,7 @@ impl<'b> SchemaComparison<'b> {
         for keyword in keywords() {
             let before = value(old, keyword);
             let after = value(new, keyword);
-            let judged = is_unsafe(keyword, before, after);
+            let judged = is_unsafe(keyword, before, after, self.bounds)?;
             let is_change = match judged {
                 Some(is_unsafe) => is_unsafe,
                 None => !is_same(keyword, before, after, self.bounds)?,

@@ -49,12 +49,12 @@ impl UpgradePlan {
 impl<'a> WantedSteps<'a> {
     fn add(&mut self, row: &'a PlannedOperator) {
         if row.before > 0 {
-            let catalog = row.present_catalog.as_deref();
+            let catalog = row.present_source.as_deref();
             let channel = row.installed.channel.as_deref();
             let present = self.channel(catalog, &row.installed.package, channel);
             present.add(&row.now, row.before);
         }
-        let catalog = row.catalog.as_deref();
+        let catalog = row.target_source.as_deref();
         let channel = row.target_channel.as_deref();
         let target = self.channel(catalog, &row.installed.package, channel);
         target.follow(&row.after);

@@ -1,22 +1,13 @@
 //! Operators that a cluster has: from what kubectl prints, or from a plain list.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
-use fbc::{Chunks, FbcLimits};
-use olm::{BundleFields, PropertyFields, UpgradeStep};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use serde_json::value::RawValue;
+use olm::{UpgradeStep, comparable_version};
+use serde::Serialize;
 use work::Budget;
 
-use crate::plan::PlanError;
-
-/// Size of the chunks in which documents are parsed, in bytes.
-const CHUNK_BYTES: usize = 1 << 20;
-
-/// Maximum size of what kubectl prints as YAML, in bytes: a ClusterServiceVersion has up to a
-/// megabyte, and OLM v0 copies it into each namespace. It is one document.
-const OBJECTS_BYTES_MAX: usize = 1 << 30;
+use crate::plan::cluster_objects::ClusterObjects;
+use crate::plan::{PlanCatalog, PlanError};
 
 const NO_OPERATOR: &str = "it has no Subscription, no ClusterServiceVersion and no ClusterExtension, and lists no packages";
 
@@ -24,8 +15,7 @@ const NO_OPERATOR: &str = "it has no Subscription, no ClusterServiceVersion and 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InstalledOperator {
-    /// Name of the package; empty for a ClusterServiceVersion that no Subscription names and whose
-    /// annotations lack it.
+    /// Name of the package, or of the ClusterServiceVersion if nothing tells its package.
     pub package: String,
     /// Namespace, if it is known.
     pub namespace: Option<String>,
@@ -35,9 +25,35 @@ pub struct InstalledOperator {
     pub version: Option<String>,
     /// Channel, if one was chosen.
     pub channel: Option<String>,
+    /// Name of the CatalogSource or ClusterCatalog that it comes from, if one is chosen.
+    pub source: Option<String>,
+    /// Approval of the steps, for a Subscription.
+    pub install_plan_approval: Option<StepApproval>,
+    /// Version or range that a ClusterExtension allows.
+    #[serde(rename = "pinnedVersion")]
+    pub pin: Option<String>,
+    /// Channels of a ClusterExtension that names none, so that all count, or several. Each of them
+    /// counts.
+    #[serde(skip)]
+    pub channels: Option<Vec<String>>,
+    /// True for a ClusterExtension.
+    #[serde(skip)]
+    pub is_extension: bool,
+    /// True if nothing tells its package.
+    #[serde(skip)]
+    pub lacks_package: bool,
     /// Values of `olm.maxOpenShiftVersion`, if they are known. Of several the first two.
     #[serde(skip)]
     pub max_openshift: Option<Vec<String>>,
+}
+
+/// Approval of the steps of a Subscription: `installPlanApproval`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+pub enum StepApproval {
+    /// OLM v0 takes each step by itself.
+    Automatic,
+    /// A person approves each step.
+    Manual,
 }
 
 /// Operators of a cluster, and what was left out.
@@ -57,10 +73,19 @@ impl InstalledOperator {
             self.version.as_deref(),
         )
     }
+
+    /// Returns true if the operator moves on when its catalog has a step, and nobody is asked.
+    pub(crate) fn moves_by_itself(&self) -> bool {
+        if self.is_extension {
+            return self.pin.is_none();
+        }
+        self.install_plan_approval == Some(StepApproval::Automatic)
+    }
 }
 
 impl Installed {
-    /// Reads YAML or JSON from kubectl, or lines `package version [channel]`.
+    /// Reads YAML or JSON from kubectl, or lines `package version [channel]`. In a line the name of
+    /// a ClusterServiceVersion may stand in place of the version, or alone.
     ///
     /// # Errors
     /// Input that is malformed or has no operator, and objects of OLM with another type for a text.
@@ -73,15 +98,14 @@ impl Installed {
         // separator.
         let is_list = first
             .is_some_and(|line| !line.contains(':') && !line.starts_with(['{', '[', '-', '%']));
-        let installed = if is_list {
-            Self::of_list(text)?
-        } else {
-            ClusterObjects::read(text, budget)?.joined()
-        };
-        if installed == Self::default() {
+        if is_list {
+            return Self::of_list(text);
+        }
+        let objects = ClusterObjects::read(text, budget)?;
+        if objects.is_empty() {
             return Err(PlanError::Refused(NO_OPERATOR.to_owned()));
         }
-        Ok(installed)
+        Ok(objects.joined())
     }
 
     fn of_list(text: &str) -> Result<Self, PlanError> {
@@ -90,6 +114,11 @@ impl Installed {
             let line = line.split('#').next().unwrap_or_default();
             match line.split_whitespace().collect::<Vec<_>>()[..] {
                 [] => {}
+                [name] if name.contains('.') => {
+                    // As `kubectl get -o name` prints it.
+                    let name = name.rsplit('/').next().unwrap_or_default();
+                    installed.operators.push(InstalledOperator::of_bundle(name));
+                }
                 [package, version] => installed.list(package, version, None),
                 [package, version, channel] => installed.list(package, version, Some(channel)),
                 _ => {
@@ -101,239 +130,64 @@ impl Installed {
         Ok(installed)
     }
 
+    /// Adds an operator by its package, and its version or the name of its ClusterServiceVersion.
     fn list(&mut self, package: &str, version: &str, channel: Option<&str>) {
-        self.operators.push(InstalledOperator {
+        let mut operator = InstalledOperator {
             package: package.to_owned(),
-            version: Some(version.to_owned()),
             channel: channel.map(str::to_owned),
             ..InstalledOperator::default()
-        });
-    }
-}
-
-/// Objects of OLM in a cluster.
-#[derive(Default)]
-struct ClusterObjects {
-    /// Subscriptions and ClusterExtensions in the order of the input.
-    requests: Vec<OperatorRequest>,
-    /// ClusterServiceVersions by namespace and name.
-    versions: BTreeMap<(Option<String>, Option<String>), InstalledOperator>,
-}
-
-/// Subscription or ClusterExtension.
-struct OperatorRequest {
-    kind: String,
-    name: String,
-    operator: InstalledOperator,
-}
-
-/// Document that kubectl prints: an object, or a list of them.
-#[derive(Deserialize)]
-struct KubernetesList<'a> {
-    #[serde(borrow)]
-    items: Vec<&'a RawValue>,
-}
-
-/// Fields that tell the kind of an object.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct ObjectHeader {
-    api_version: Value,
-    kind: Value,
-}
-
-impl ClusterObjects {
-    fn read(text: &str, budget: &Budget) -> Result<Self, PlanError> {
-        let mut objects = Self::default();
-        // JSON needs no copy of the whole document. What is no JSON may be YAML.
-        if serde_json::from_str::<&RawValue>(text).is_ok() {
-            objects.document(text, budget)?;
-            return Ok(objects);
-        }
-        let limits = FbcLimits {
-            document_bytes: OBJECTS_BYTES_MAX,
-            memory_bytes: OBJECTS_BYTES_MAX * FbcLimits::default().memory_ratio,
-            ..FbcLimits::default()
         };
-        for chunk in Chunks::new(text.as_bytes(), limits, CHUNK_BYTES) {
-            let mut found = Ok(());
-            chunk?.metas(&limits, &mut |meta| {
-                if found.is_ok() {
-                    let line = String::from_utf8_lossy(meta.line);
-                    found = objects.document(&line, budget);
-                }
-            })?;
-            found?;
+        if comparable_version(version).is_some() {
+            operator.version = Some(version.to_owned());
+        } else {
+            operator.bundle = Some(version.to_owned());
         }
-        Ok(objects)
+        self.operators.push(operator);
     }
 
-    /// Adds the objects of a document in JSON.
-    fn document(&mut self, json: &str, budget: &Budget) -> Result<(), PlanError> {
-        let charged = budget.charge_bytes(json.len());
-        charged.map_err(|over| PlanError::exceeded(over, "the installed operators"))?;
-        match serde_json::from_str::<KubernetesList<'_>>(json) {
-            Ok(list) => list
-                .items
-                .into_iter()
-                .try_for_each(|item| self.object(item.get())),
-            Err(_) => self.object(json),
-        }
+    /// Returns true if nothing tells the package of an operator. [`Self::find_packages`] finds it.
+    pub fn lacks_packages(&self) -> bool {
+        self.operators.iter().any(|one| one.lacks_package)
     }
 
-    /// Adds an object, if it is one of OLM. A Subscription may be one of Knative.
-    fn object(&mut self, json: &str) -> Result<(), PlanError> {
-        let header: ObjectHeader = serde_json::from_str(json).unwrap_or_default();
-        let group = header.api_version.as_str().unwrap_or_default();
-        let is_olm = group.starts_with("operators.coreos.com/")
-            || group.starts_with("olm.operatorframework.io/");
-        let kind = header.kind.as_str().unwrap_or_default();
-        if !is_olm || !["Subscription", "ClusterExtension", VERSION].contains(&kind) {
-            return Ok(());
+    /// Returns the names of bundles of which nothing tells the package.
+    pub fn bundles_without_package(&self) -> impl Iterator<Item = &str> {
+        let lacking = self.operators.iter().filter(|one| one.lacks_package);
+        lacking.filter_map(|one| one.bundle.as_deref())
+    }
+
+    /// Finds the packages of operators by the names of their bundles.
+    pub fn find_packages(&mut self, catalogs: &[PlanCatalog]) {
+        if !self.lacks_packages() {
+            return;
         }
-        let fields = serde_json::from_str(json).unwrap_or_default();
-        let object = OlmObject { kind, fields };
-        match kind {
-            "Subscription" => self.requests.push(object.subscription()?),
-            "ClusterExtension" => self.requests.push(object.extension()?),
-            _ => {
-                if let Some(version) = object.installed_version()? {
-                    let name = (version.namespace.clone(), version.bundle.clone());
-                    self.versions.insert(name, version);
+        let mut packages: HashMap<&str, &str> = HashMap::new();
+        for catalog in catalogs {
+            for (name, package) in &catalog.packages {
+                for bundle in package.bundles.keys() {
+                    packages.entry(bundle).or_insert(name);
                 }
             }
         }
-        Ok(())
-    }
-
-    /// Joins each Subscription with its ClusterServiceVersion.
-    fn joined(mut self) -> Installed {
-        let mut installed = Installed::default();
-        for request in self.requests {
-            let OperatorRequest {
-                kind,
-                name,
-                mut operator,
-            } = request;
-            let Some(bundle) = &operator.bundle else {
-                let notice = format!("{kind} {name}: nothing is installed yet");
-                installed.notices.push(notice);
-                continue;
-            };
-            let key = (operator.namespace.clone(), operator.bundle.clone());
-            if let Some(version) = self.versions.remove(&key) {
-                operator.version = version.version;
-                operator.max_openshift = version.max_openshift;
-            } else if kind == "Subscription" {
-                let notice = format!(
-                    "{kind} {name}: its ClusterServiceVersion {bundle} is not in the input"
-                );
-                installed.notices.push(notice);
-            }
-            installed.operators.push(operator);
-        }
-        installed.operators.extend(self.versions.into_values());
-        installed
-    }
-}
-
-const VERSION: &str = "ClusterServiceVersion";
-
-/// Object of OLM.
-struct OlmObject<'a> {
-    kind: &'a str,
-    fields: Value,
-}
-
-impl OlmObject<'_> {
-    /// Returns the text at a JSON pointer (RFC 6901), if it is there and not empty.
-    fn text(&self, field: &str) -> Result<Option<String>, PlanError> {
-        match self.fields.pointer(field) {
-            None | Some(Value::Null) => Ok(None),
-            Some(Value::String(text)) if text.is_empty() => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text.clone())),
-            Some(_) => {
-                let name = self.fields["metadata"]["name"].as_str().unwrap_or_default();
-                let field = field[1..].replace('/', ".").replace("~1", "/");
-                let problem = format!("{} {name}: {field} is no text", self.kind);
-                Err(PlanError::Refused(problem))
+        for operator in self.operators.iter_mut().filter(|one| one.lacks_package) {
+            let bundle = operator.bundle.as_deref().unwrap_or_default();
+            if let Some(package) = packages.get(bundle) {
+                operator.package = (*package).to_owned();
+                operator.lacks_package = false;
             }
         }
-    }
-
-    fn request(&self, operator: InstalledOperator) -> Result<OperatorRequest, PlanError> {
-        Ok(OperatorRequest {
-            kind: self.kind.to_owned(),
-            name: self.text("/metadata/name")?.unwrap_or_default(),
-            operator,
-        })
-    }
-
-    fn subscription(&self) -> Result<OperatorRequest, PlanError> {
-        self.request(InstalledOperator {
-            package: self.text("/spec/name")?.unwrap_or_default(),
-            namespace: self.text("/metadata/namespace")?,
-            bundle: self.text("/status/installedCSV")?,
-            channel: self.text("/spec/channel")?,
-            ..InstalledOperator::default()
-        })
-    }
-
-    fn extension(&self) -> Result<OperatorRequest, PlanError> {
-        let package = self.text("/spec/source/catalog/packageName")?;
-        self.request(InstalledOperator {
-            package: package.unwrap_or_default(),
-            namespace: self.text("/metadata/namespace")?,
-            bundle: self.text("/status/install/bundle/name")?,
-            version: self.text("/status/install/bundle/version")?,
-            channel: self.text("/spec/source/catalog/channels/0")?,
-            max_openshift: None,
-        })
-    }
-
-    /// Returns what a ClusterServiceVersion tells of itself; `None` for one that OLM v0 has copied
-    /// from another namespace.
-    fn installed_version(&self) -> Result<Option<InstalledOperator>, PlanError> {
-        let mut operator = InstalledOperator {
-            namespace: self.text("/metadata/namespace")?,
-            bundle: self.text("/metadata/name")?,
-            version: self.text("/spec/version")?,
-            ..InstalledOperator::default()
-        };
-        let origin = self.text("/metadata/annotations/olm.operatorNamespace")?;
-        if origin.is_some() && origin != operator.namespace
-            || self.text("/metadata/labels/olm.copiedFrom")?.is_some()
-            || self.text("/status/reason")?.as_deref() == Some("Copied")
-        {
-            return Ok(None);
-        }
-        // Here OLM v0 repeats the properties of the bundle.
-        if let Some(json) = self.text("/metadata/annotations/operatorframework.io~1properties")? {
-            operator.read_properties(&json);
-        }
-        Ok(Some(operator))
     }
 }
 
 impl InstalledOperator {
-    /// Reads the annotation with the properties of the bundle.
-    fn read_properties(&mut self, json: &str) {
-        let Ok(BundleFields { properties, .. }) = serde_json::from_str(json) else {
-            // OLM v0 takes an annotation that it cannot read for an operator that stops the cluster.
-            self.max_openshift = Some(vec!["null".to_owned()]);
-            return;
-        };
-        let properties: Vec<PropertyFields<'_>> = properties.unwrap_or_default();
-        let package = properties
-            .iter()
-            .find(|property| property.kind == "olm.package")
-            .and_then(PropertyFields::value::<Value>);
-        if let Some(package) = package {
-            let name = package["packageName"].as_str();
-            self.package = name.unwrap_or_default().to_owned();
+    /// Returns an operator of which only the name of its bundle is known.
+    pub(crate) fn of_bundle(name: &str) -> Self {
+        Self {
+            package: name.to_owned(),
+            bundle: Some(name.to_owned()),
+            lacks_package: true,
+            ..Self::default()
         }
-        let max = properties.iter().filter_map(PropertyFields::max_openshift);
-        self.max_openshift = Some(max.take(2).collect());
     }
 }
 
@@ -368,6 +222,37 @@ mod tests {
         list(&[SUBSCRIPTION, &copy.replace(field, mark), VERSION])
     }
 
+    /// Returns a ClusterServiceVersion whose package is in no annotation, with a label.
+    fn labelled(label: &str) -> String {
+        let labels = format!(r#""labels":{{"{label}":""}}"#);
+        let version = VERSION.replace("olm.package", "other");
+        list(&[&version.replace(r#""labels":{}"#, &labels)])
+    }
+
+    /// Returns another ClusterServiceVersion with a label.
+    fn other_with_label(label: &str) -> String {
+        let labels = format!(r#""labels":{{"{label}":"x"}}"#);
+        VERSION
+            .replace(r#""labels":{}"#, &labels)
+            .replace("p.v1", "other.v1")
+    }
+
+    #[test]
+    fn label_that_is_cut_off_tells_package() {
+        let namespace = "openshift-operators-of-a-team-with-a-long-name";
+        let package = "an-operator-with-a-name";
+        let version = VERSION.replace("olm.package", "other");
+        let mark = &format!("{package}.{namespace}")[..63];
+        let labels = format!(r#""labels":{{"operators.coreos.com/{mark}":""}}"#);
+        let version = version.replace(r#""labels":{}"#, &labels);
+        let version = version.replace(
+            r#""namespace":"n""#,
+            &format!(r#""namespace":"{namespace}""#),
+        );
+        let installed = Installed::parse(&version, &Budget::default()).unwrap();
+        assert_eq!(installed.operators[0].package, package);
+    }
+
     #[rstest]
     #[case::list("p 1.0.0 c\nq 2.0.0\n".to_owned(), "p - 1.0.0 c -; q - 2.0.0 - -")]
     #[case::crlf_bom_and_comments("\u{feff}# mine\r\np 1.0.0 c\r\n\r\nq 2.0.0 # too\r\n".to_owned(), "p - 1.0.0 c -; q - 2.0.0 - -")]
@@ -378,8 +263,18 @@ mod tests {
     #[case::yaml(YAML.replace('\n', "\r\n"), &format!("p p.v1 - - -; {NOT_THERE}"))]
     #[case::subscription_alone(list(&[SUBSCRIPTION]), &format!("p p.v1 - c -; {NOT_THERE}"))]
     #[case::version_alone(list(&[VERSION]), "p p.v1 1.0.0 - 4.20")]
-    #[case::version_without_package(list(&[&VERSION.replace("olm.package", "other")]), "- p.v1 1.0.0 - 4.20")]
-    #[case::maximum_unreadable(list(&[&VERSION.replace(r#"{\"properties"#, r#"\"properties"#)]), "- p.v1 1.0.0 - null")]
+    #[case::version_without_package(list(&[&VERSION.replace("olm.package", "other")]), "p.v1 p.v1 1.0.0 - 4.20")]
+    #[case::maximum_unreadable(list(&[&VERSION.replace(r#"{\"properties"#, r#"\"properties"#)]), "p.v1 p.v1 1.0.0 - null")]
+    #[case::package_by_label(labelled("operators.coreos.com/a.b.n"), "a.b p.v1 1.0.0 - 4.20")]
+    #[case::label_of_another_namespace(
+        labelled("operators.coreos.com/p.m"),
+        "p.v1 p.v1 1.0.0 - 4.20"
+    )]
+    #[case::subscription_without_package(list(&[&SUBSCRIPTION.replace(r#","name":"p"}"#, "}")]), &format!("p.v1 p.v1 - c -; {NOT_THERE}"))]
+    #[case::package_server(list(&[SUBSCRIPTION, VERSION, &VERSION.replace("p.v1", "packageserver")]), "p p.v1 1.0.0 c 4.20")]
+    #[case::part_of_openshift(list(&[SUBSCRIPTION, VERSION, &other_with_label("olm.clusteroperator.name")]), "p p.v1 1.0.0 c 4.20")]
+    #[case::olm_alone(list(&[&VERSION.replace("p.v1", "packageserver")]), "")]
+    #[case::bundles_in_list("p p.v1 c\nq.v2\nclusterserviceversion.operators.coreos.com/r.v3\n".to_owned(), "p p.v1 - c -; q.v2 q.v2 - - -; r.v3 r.v3 - - -")]
     #[case::copied_by_label(
         with_copy(r#""labels":{}"#, r#""labels":{"olm.copiedFrom":"n"}"#),
         "p p.v1 1.0.0 c 4.20"

@@ -1,13 +1,14 @@
 //! Packages of catalogs, with what the operators of a plan share: each channel is read once.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::cell::{OnceCell, RefCell};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
 use model::text::line;
 use olm::{BundleVersions, EntryHits, FirstSteps, Package, UpgradeGraph, UpgradeStep};
 use work::{Budget, OverBudget};
 
+use crate::plan::ways::bundle_names;
 use crate::plan::{InstalledOperator, OpenShiftMinor, PlanCatalog, PlanError};
 
 /// Longest reason for which OLM v0 refuses a channel, in characters. It names all heads.
@@ -23,6 +24,8 @@ pub(super) struct KnownPackage<'a> {
     pub(super) package: &'a Package,
     versions: BundleVersions<'a>,
     channels: RefCell<BTreeMap<&'a str, Rc<KnownChannel<'a>>>>,
+    /// Names of all bundles that the package has or names.
+    names: OnceCell<HashSet<&'a str>>,
 }
 
 /// Channel of a package as OLM v0 reads it.
@@ -34,9 +37,9 @@ pub(super) struct KnownChannel<'a> {
     catalog: &'a PlanCatalog,
     package_name: &'a str,
     package: &'a Package,
-    /// Entries that lead to the head of a channel after the upgrade, by the catalog and the name of
-    /// that channel.
-    leading: RefCell<HashMap<(&'a str, &'a str), Rc<LeadingEntries>>>,
+    /// Entries that lead to the head of a channel after the upgrade, by the source of its catalog, the
+    /// name of the catalog and that of the channel.
+    leading: RefCell<HashMap<[&'a str; 3], Rc<LeadingEntries>>>,
 }
 
 /// Entries from which the steps after the upgrade lead to the head.
@@ -59,6 +62,7 @@ pub(super) fn known_packages(catalogs: &[PlanCatalog]) -> KnownPackages<'_> {
                 package,
                 versions: BundleVersions::new(package),
                 channels: RefCell::default(),
+                names: OnceCell::new(),
             });
         }
     }
@@ -118,6 +122,17 @@ impl<'a> KnownPackage<'a> {
         }
     }
 
+    /// Returns true if the package has the version of an operator, or has or names its bundle.
+    pub(super) fn names(&self, operator: &InstalledOperator) -> bool {
+        let names = self
+            .names
+            .get_or_init(|| bundle_names(self.package).collect());
+        let bundle = operator.bundle.as_deref();
+        let version = operator.version.as_deref();
+        bundle.is_some_and(|bundle| names.contains(bundle))
+            || version.is_some_and(|version| self.bundle_of(version).is_some())
+    }
+
     /// Returns the bundle with a version.
     pub(super) fn bundle_of(&self, version: &str) -> Option<&'a str> {
         self.versions.bundle_of(version)
@@ -139,7 +154,8 @@ impl<'a> KnownChannel<'a> {
         let Ok(steps) = &target.steps else {
             return Ok(None);
         };
-        let key = (target.catalog.name.as_str(), target.name);
+        let catalog = target.catalog;
+        let key = [catalog.source.as_str(), catalog.name.as_str(), target.name];
         if let Some(known) = self.leading.borrow().get(&key) {
             return Ok(Some(known.clone()));
         }

@@ -1,5 +1,6 @@
 //! Ways from one version to another, and the order of steps before a cluster moves on.
 
+mod cluster_objects;
 mod draw;
 mod error;
 mod image_set;
@@ -8,14 +9,15 @@ mod known;
 mod operator;
 mod planner;
 mod requirements;
+mod sources;
 mod support;
 mod upgrade_plan;
 mod ways;
 
 pub use draw::{GraphFormat, draw};
 pub use error::PlanError;
-pub use installed::{Installed, InstalledOperator};
-pub use operator::{BundleStep, PlannedOperator, UpgradeOrder, wrapped};
+pub use installed::{Installed, InstalledOperator, StepApproval};
+pub use operator::{BundleStep, PlannedOperator, UpgradeOrder};
 pub use support::{OpenShiftMinor, Support, SupportState};
 pub use upgrade_plan::{PlanCatalog, PlanInput, UpgradePlan};
 pub use ways::{ChannelWay, Ways};

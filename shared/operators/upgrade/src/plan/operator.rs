@@ -8,9 +8,6 @@ use serde::Serialize;
 
 use crate::plan::{InstalledOperator, Support};
 
-/// Largest width of a remark, in characters.
-const NOTE_CHARS: usize = 100;
-
 /// Number of characters after which the steps in a remark end with an ellipsis. Fewer are printed.
 const STEPS_CHARS: usize = 2000;
 
@@ -18,6 +15,8 @@ const STEPS_CHARS: usize = 2000;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UpgradeOrder {
+    /// Nothing is to do: the installed version is the last one also after the upgrade.
+    Stays,
     /// The operator stays as it is until the cluster has moved: no step now leads to a version that
     /// goes on there.
     ClusterFirst,
@@ -53,6 +52,8 @@ pub struct PlannedOperator {
     pub now: UpgradeWay,
     /// Steps that it takes afterwards: from the installed version, or else from `at_least`.
     pub after: UpgradeWay,
+    /// What else is to do or to know, for people.
+    pub remarks: Vec<String>,
     /// Deprecations of the package, the channel and the last bundle, in the catalog after the
     /// upgrade.
     pub deprecations: Vec<String>,
@@ -70,9 +71,12 @@ pub struct PlannedOperator {
     /// Bundle that is installed in the end.
     #[serde(skip)]
     pub last: UpgradeStep,
-    /// Catalog of the steps now.
+    /// Source of the catalog of the steps now.
     #[serde(skip)]
-    pub(crate) present_catalog: Option<String>,
+    pub(crate) present_source: Option<String>,
+    /// Source of the catalog after the upgrade.
+    #[serde(skip)]
+    pub(crate) target_source: Option<String>,
     /// Number of steps that must be taken before the upgrade of the cluster.
     #[serde(skip)]
     pub(crate) before: usize,
@@ -99,6 +103,7 @@ impl UpgradeOrder {
     /// Returns the verdict in words.
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::Stays => "stays",
             Self::ClusterFirst => "cluster first",
             Self::OperatorFirst => "operator first",
             Self::Either => "either",
@@ -124,12 +129,15 @@ impl PlannedOperator {
             &installed.bundle,
             &installed.version,
             &installed.channel,
+            &installed.source,
+            &installed.pin,
             &self.reason,
             &self.max_open_shift,
             &self.support.phase,
             &self.target_support.phase,
         ];
-        let all = texts.into_iter().flatten().chain(&self.deprecations);
+        let lists = self.deprecations.iter().chain(&self.remarks);
+        let all = texts.into_iter().flatten().chain(lists);
         size_of::<Self>() + installed.package.len() + all.map(String::len).sum::<usize>()
     }
 
@@ -137,6 +145,7 @@ impl PlannedOperator {
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         notes.extend(self.reason.clone());
+        notes.extend_from_slice(&self.remarks);
         if let Some(most) = &self.at_most
             && self.goes_beyond
         {
@@ -194,25 +203,4 @@ impl BundleStep {
             self.from, self.to, self.unsafe_changes, self.gained_permissions
         ))
     }
-}
-
-/// Breaks a text at spaces into lines that fit into 100 columns, unless a word does not. Continued
-/// lines are indented.
-pub fn wrapped(text: &str) -> String {
-    let mut text_lines = String::new();
-    let mut width = 0;
-    for (at, word) in text.split(' ').enumerate() {
-        let chars = word.chars().count();
-        if at == 0 {
-            width = chars;
-        } else if width + 1 + chars <= NOTE_CHARS {
-            text_lines.push(' ');
-            width += 1 + chars;
-        } else {
-            text_lines += "\n  ";
-            width = 2 + chars;
-        }
-        text_lines += word;
-    }
-    text_lines + "\n"
 }

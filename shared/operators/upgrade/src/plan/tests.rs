@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use olm::{Package, PackageParser, UpgradeRule, UpgradeStep, UpgradeWay};
 use rstest::rstest;
@@ -84,6 +84,8 @@ fn set(catalog: &str, text: &str) -> Vec<PlanCatalog> {
             let package = PackageParser::parse(lines.as_bytes());
             PlanCatalog {
                 name: format!("{catalog}{number}"),
+                source: format!("r.example/{catalog}{number}:v1"),
+                cluster_names: BTreeSet::from([format!("cs-{catalog}{number}")]),
                 packages: BTreeMap::from([("p".to_owned(), package)]),
             }
         })
@@ -91,11 +93,14 @@ fn set(catalog: &str, text: &str) -> Vec<PlanCatalog> {
 }
 
 fn planned(installed: &str, from: &str, to: &str) -> UpgradePlan {
-    let installed = Installed::parse(installed, &Budget::default()).unwrap();
+    let mut installed = Installed::parse(installed, &Budget::default()).unwrap();
+    let from = set("old", from);
+    let to = set("new", to);
+    installed.find_packages(&from);
     let input = PlanInput {
         installed: &installed.operators,
-        from: &set("old", from),
-        to: &set("new", to),
+        from: &from,
+        to: &to,
         cluster: Some("4.21".parse().unwrap()),
         on: "2026-11-26".parse().unwrap(),
     };
@@ -108,7 +113,10 @@ const NO_WAY: &str = "after the upgrade, channel c has no way to its head from a
 /// Situation, what is installed, the package before and after the upgrade, and the verdict with its
 /// steps now and after it.
 const SITUATIONS: &str = "\
-at the head of both / p 1.2.0 / LINE / LINE => cluster first [] []
+at the head of both / p 1.2.0 / LINE / LINE => stays [] []
+by bundle / p p.v1.0.0 / LINE / LINE => either most 1.2.0 [1.1.0 1.2.0] [1.1.0 1.2.0]
+by bundle alone / p.v1.0.0 / LINE / LINE => either most 1.2.0 [1.1.0 1.2.0] [1.1.0 1.2.0]
+as kubectl prints a name / clusterserviceversion.operators.coreos.com/p.v1.1.0 / LINE / LINE => either most 1.2.0 [1.2.0] [1.2.0]
 nothing now / p 1.0.0 / c: 1.0.0 / LINE => cluster first [] [1.1.0 1.2.0]
 now leads beyond / p 1.0.0 / c: 1.0.0; 1.0.1 <1.0.0 / LINE => cluster first [1.0.1] [1.1.0 1.2.0]
 now is for older clusters / p 1.0.0 / c: 1.0.0; 1.1.0 <1.0.0 @4.20 / LINE => cluster first [1.1.0] [1.1.0 1.2.0]
@@ -116,8 +124,9 @@ unknown here / p 1.0.0 / c: 0.9.0 / LINE => cluster first [] [1.1.0 1.2.0]
 not in the present catalog / p 1.0.0 c / - / LINE => cluster first [] [1.1.0 1.2.0]
 build metadata / p 1.0.0+1 c / c: 1.0.0+1 / c: 1.1.0 ~1.0.0 => cluster first [] [1.1.0]
 channel is gone / p 1.0.0 a / a: 1.0.0 / c: 1.0.0; 1.1.0 <1.0.0|b: 1.0.0 => cluster first to c [] [1.1.0]
-default does not lead / p 1.0.0 a / a: 1.0.0 / c: 2.0.0|b: 1.0.0 => cluster first to b [] []
-two catalogs one knows it / p 1.0.0 / c: 1.0.0 / c: 1.0.0&&c: 2.0.0 => cluster first [] []
+default does not lead / p 1.0.0 a / a: 1.0.0 / c: 2.0.0|b: 1.0.0 => stays to b [] []
+two catalogs one knows it / p 1.0.0 / c: 1.0.0 / c: 1.0.0&&c: 2.0.0 => stays [] []
+two catalogs / p 1.0.0 / c: 1.0.0 / c: 1.0.0&&c: 1.0.0 => stays [] []
 same steps / p 1.0.0 / LINE / LINE => either most 1.2.0 [1.1.0 1.2.0] [1.1.0 1.2.0]
 by range / p 1.0.0 / LINE / c: 1.3.0 ~>=1.0.0_<1.3.0 => either most 1.2.0 [1.1.0 1.2.0] [1.3.0]
 not beyond / p 1.0.0 / LINE / c: 1.3.0 ~>=1.0.0_<1.2.0 => either most 1.1.0 [1.1.0 1.2.0] [1.3.0]
@@ -127,7 +136,11 @@ stops cluster / p 1.0.0 / c: 1.0.0 @4.20; 1.1.0 <1.0.0 / LINE => operator first 
 start is gone / p 1.0.0 / LINE / c: 1.2.0; 1.3.0 <1.2.0 => operator first least 1.2.0 most 1.2.0 [1.1.0 1.2.0] [1.3.0]
 up to the middle / p 1.0.0 / c: 1.0.0; 1.1.0 <1.0.0; 1.2.0 <1.1.0 @4.20 / c: 1.1.0; 1.3.0 <1.1.0 -1.2.0 => operator first least \
     1.1.0 most 1.1.0 [1.1.0 1.2.0] [1.3.0]
-no semver / p one / LINE / LINE => no way [] []: NO_WAY
+no semver / p one / LINE / LINE => no way [] []: package p has no version and no bundle \"one\", and no entry updates it
+unknown version / p 1.0.9 / LINE / LINE => no way [] []: package p has no version and no bundle \"1.0.9\" (did you mean 1.0.0?), \
+    and no entry updates it
+unknown bundle / q.v1.0.0 / LINE / LINE => no way [] []: no Subscription, label or annotation names its package, and no catalog \
+    has its bundle
 range unreadable / p 1.0.0 / c: 1.0.0 / c: 1.1.0 ~^1.0.0 => no way [] []: NO_WAY
 another channel leads / p 1.0.0 c / c: 1.0.0 / c: 2.0.0|d: 1.0.0 => no way [] []: NO_WAY; channel d has one
 stops cluster for ever / p 1.0.0 / c: 1.0.0 @4.20; 1.1.0 <1.0.0 @4.20 / LINE => no way [1.1.0] []: 1.1.0 stops the upgrade of the \
@@ -141,8 +154,7 @@ no channel leads / p 1.0.0 a / a: 1.0.0 / c: 2.0.0 => no way [] []: channel a is
 two heads / p 1.0.0 / c: 1.0.0 / c: 1.0.0; 1.1.0 <1.0.0; 1.2.0 <1.0.0 => no way [] []: channel c is broken after the upgrade: it \
     has 2 heads: p.v1.1.0, p.v1.2.0
 no head / p 1.0.0 / c: 1.0.0 / c: 1.0.0 <1.1.0; 1.1.0 <1.0.0 => no way [] []: channel c is broken after the upgrade: no entry is \
-    a head
-two catalogs / p 1.0.0 / c: 1.0.0 / c: 1.0.0&&c: 1.0.0 => no way [] []: several catalogs have the package: new, new-2";
+    a head";
 
 #[test]
 fn plan_of_situation_has_verdict() {
@@ -181,6 +193,209 @@ fn plan_of_situation_has_verdict() {
         assert_eq!(plan.is_possible(), row.verdict != UpgradeOrder::NoWay);
         assert_eq!(row.reason.is_some(), row.verdict == UpgradeOrder::NoWay);
     }
+}
+
+/// Returns a Subscription with its ClusterServiceVersion.
+fn subscription(fields: &str, version: &str) -> String {
+    let group = r#""apiVersion":"operators.coreos.com/v1alpha1""#;
+    format!(
+        r#"{{{group},"kind":"Subscription","metadata":{{"name":"s","namespace":"n"}},"spec":{{"channel":"c","name":"p",{fields}}},
+        "status":{{"installedCSV":"p.v{version}"}}}}
+        {{{group},"kind":"ClusterServiceVersion","metadata":{{"name":"p.v{version}","namespace":"n"}},"spec":{{"version":"{version}"}}}}"#
+    )
+}
+
+/// Returns a ClusterExtension.
+fn extension(catalog: &str, version: &str) -> String {
+    format!(
+        r#"{{"apiVersion":"olm.operatorframework.io/v1","kind":"ClusterExtension","metadata":{{"name":"e"}},
+        "spec":{{"source":{{"catalog":{{"packageName":"p"{catalog}}}}}}},
+        "status":{{"install":{{"bundle":{{"name":"p.v{version}","version":"{version}"}}}}}}}}"#
+    )
+}
+
+const AUTOMATIC: &str = r#""installPlanApproval":"Automatic""#;
+const STOPPING: &str = "c: 1.0.0; 1.1.0 <1.0.0 @4.20";
+const BEYOND: &str = "c: 1.0.0; 1.0.1 <1.0.0";
+const MIDDLE: &str = "c: 1.0.0; 1.1.0 <1.0.0; 1.2.0 <1.1.0 @4.20";
+
+#[rstest]
+#[case::automatic(
+    subscription(AUTOMATIC, "1.0.0"),
+    STOPPING,
+    "cluster first",
+    "set approval to Manual: 1.1.0 would stop the upgrade"
+)]
+#[case::automatic_by_default(
+    subscription(r#""source":"x""#, "1.0.0"),
+    STOPPING,
+    "cluster first",
+    "set approval to Manual: 1.1.0 would stop the upgrade"
+)]
+#[case::manual(
+    subscription(r#""installPlanApproval":"Manual""#, "1.0.0"),
+    STOPPING,
+    "cluster first",
+    ""
+)]
+#[case::no_approval("p 1.0.0 c".to_owned(), STOPPING, "cluster first", "")]
+#[case::automatic_that_stops_nothing(subscription(AUTOMATIC, "1.0.0"), LINE, "either", "")]
+#[case::automatic_beyond(
+    subscription(AUTOMATIC, "1.0.0"),
+    BEYOND,
+    "cluster first",
+    "set approval to Manual: no way leads on from 1.0.1 after the upgrade"
+)]
+#[case::automatic_over_the_middle(
+    subscription(AUTOMATIC, "1.0.0"),
+    MIDDLE,
+    "either",
+    "set approval to Manual: 1.2.0 would stop the upgrade"
+)]
+#[case::extension(
+    extension(r#","channels":["c"]"#, "1.0.0"),
+    STOPPING,
+    "cluster first",
+    "pin the ClusterExtension to version 1.0.0: 1.1.0 would stop the upgrade"
+)]
+#[case::pinned_extension(
+    extension(r#","channels":["c"],"version":"1.0.0""#, "1.0.0"),
+    STOPPING,
+    "cluster first",
+    "its ClusterExtension asks for version \"1.0.0\": let spec.source.catalog.version allow 1.1.0"
+)]
+#[case::range_of_extension(
+    extension(r#","version":">=1.0.0 <2.0.0""#, "1.0.0"),
+    LINE,
+    "either",
+    ""
+)]
+#[case::range_of_extension_without_last(
+    extension(r#","version":"<1.2.0""#, "1.0.0"),
+    LINE,
+    "either",
+    "its ClusterExtension asks for version \"<1.2.0\": let spec.source.catalog.version allow 1.2.0"
+)]
+#[case::pinned_extension_at_its_last_version(
+    extension(r#","version":"1.2.0""#, "1.2.0"),
+    LINE,
+    "stays",
+    "its ClusterExtension pins version 1.2.0"
+)]
+fn plan_tells_what_moves_by_itself(
+    #[case] installed: String,
+    #[case] from: &str,
+    #[case] verdict: &str,
+    #[case] remarks: &str,
+) {
+    let plan = planned(&installed, from, LINE);
+    let row = &plan.operators[0];
+    assert_eq!(row.verdict.as_str(), verdict);
+    assert_eq!(row.remarks.join("; "), remarks);
+}
+
+const LATER: &str = "c: 1.0.0; 3.0.0 <1.0.0 ~<3.0.0";
+
+/// Source of the operator, its version, the catalogs after the upgrade, and the version in the end
+/// with the remarks.
+#[rstest]
+#[case::name(subscription(r#""source":"new-2""#, "1.0.0"), "3.0.0")]
+#[case::name_of_the_first(subscription(r#""source":"new""#, "1.0.0"), "1.2.0")]
+#[case::name_of_manifest(subscription(r#""source":"cs-new-2""#, "1.0.0"), "3.0.0")]
+#[case::other_version_of_name(
+    subscription(r#""source":"cs-new-2-v4-20""#, "1.0.0"),
+    "1.2.0 several catalogs have the package: new, new-2; new is taken: choose by --source cs-new-2-v4-20=CATALOG"
+)]
+#[case::selector(
+    extension(
+        r#","selector":{"matchLabels":{"olm.operatorframework.io/metadata.name":"cs-new-2"}}"#,
+        "1.0.0"
+    ),
+    "3.0.0"
+)]
+#[case::selector_by_expression(
+    extension(r#","selector":{"matchExpressions":[{"key":"olm.operatorframework.io/metadata.name","operator":"In","values":["new-2"]}]}"#, "1.0.0"), "3.0.0"
+)]
+#[case::unknown_source(
+    subscription(r#""source":"x""#, "1.0.0"),
+    "1.2.0 several catalogs have the package: new, new-2; new is taken: choose by --source x=CATALOG"
+)]
+#[case::no_source("p 1.0.0 c".to_owned(), "1.2.0 several catalogs have the package: new, new-2; new is taken")]
+fn source_of_operator_decides_among_catalogs(#[case] installed: String, #[case] expected: &str) {
+    let plan = planned(&installed, LINE, &format!("{LINE}&&{LATER}"));
+    let row = &plan.operators[0];
+    let found = format!("{} {}", row.last.label(), row.remarks.join("; "));
+    assert_eq!(found.trim_end(), expected);
+}
+
+/// Source of the operator, and the catalog after the upgrade from 4.20 to 4.21.
+#[rstest]
+#[case::name("community-4-20", "community-4-21")]
+#[case::manifest("cs-redhat-index-v4-20", "redhat-4-21")]
+#[case::present_catalog_goes_on("team", "community-4-21")]
+fn catalog_with_next_version_goes_on(#[case] source: &str, #[case] expected: &str) {
+    let catalogs = |version: &str| {
+        let mut catalogs = set("x", &format!("{LINE}&&{LINE}"));
+        for (catalog, name) in catalogs.iter_mut().zip(["redhat", "community"]) {
+            catalog.name = format!("{name}-{version}");
+            catalog.cluster_names = BTreeSet::from([format!("cs-{name}-index-v{version}")]);
+        }
+        catalogs
+    };
+    let to = catalogs("4-21");
+    let mut from = catalogs("4-20");
+    from[1].cluster_names.insert("team".to_owned());
+    let text = subscription(&format!(r#""source":"{source}""#), "1.0.0");
+    let installed = Installed::parse(&text, &Budget::default()).unwrap();
+    let input = PlanInput {
+        installed: &installed.operators,
+        from: &from,
+        to: &to,
+        cluster: None,
+        on: "2026-11-26".parse().unwrap(),
+    };
+    let plan = UpgradePlan::new(input, &Bounds::default()).unwrap();
+    let row = &plan.operators[0];
+    assert_eq!(row.catalog.as_deref(), Some(expected));
+    assert_eq!(row.remarks, [""; 0]);
+}
+
+#[test]
+fn catalog_of_source_without_package_is_told() {
+    let mut catalogs = set("new", LINE);
+    catalogs.push(PlanCatalog {
+        name: "team".to_owned(),
+        ..PlanCatalog::default()
+    });
+    let text = subscription(r#""source":"team""#, "1.0.0");
+    let installed = Installed::parse(&text, &Budget::default()).unwrap();
+    let input = PlanInput {
+        installed: &installed.operators,
+        from: &catalogs,
+        to: &catalogs,
+        cluster: None,
+        on: "2026-11-26".parse().unwrap(),
+    };
+    let plan = UpgradePlan::new(input, &Bounds::default()).unwrap();
+    let reason = "the catalog of its source does not have the package after the upgrade; there is one in new";
+    assert_eq!(plan.operators[0].reason.as_deref(), Some(reason));
+    let left_out: Vec<String> = plan.left_out().collect();
+    assert_eq!(left_out, [format!("p is left out: {reason}")]);
+}
+
+#[rstest]
+#[case::one(r#","channels":["a"]"#, "1.0.0 a")]
+#[case::two(r#","channels":["a","b"]"#, "1.1.0 b")]
+#[case::one_is_gone(r#","channels":["gone","a"]"#, "1.0.0 a")]
+#[case::none("", "1.2.0 c")]
+#[case::all_are_gone(r#","channels":["gone","too"]"#, "1.0.0 gone")]
+fn each_channel_of_extension_counts(#[case] channels: &str, #[case] expected: &str) {
+    let to = "a: 1.0.0|b: 1.0.0; 1.1.0 <1.0.0|c: 1.0.0; 1.2.0 <1.0.0";
+    let plan = planned(&extension(channels, "1.0.0"), to, to);
+    let row = &plan.operators[0];
+    let channel = row.target_channel.as_deref().unwrap_or("gone");
+    assert_eq!(format!("{} {channel}", row.last.label()), expected);
+    assert_eq!(row.verdict == UpgradeOrder::NoWay, channel == "gone");
 }
 
 const LIFE: &str = r#"+{"package":"p","schema":"io.openshift.operators.lifecycles.v1alpha1","versions":[{"name":"1.0","phases":[
@@ -236,7 +451,7 @@ fn image_set_has_steps_and_heads() {
     let old = "c: 1.0.0 @4.20; 1.1.0 <1.0.0";
     let catalog = |name: &str, version: &str| {
         let channel = json!({"name": "c", "minVersion": version, "maxVersion": version});
-        json!({"catalog": name, "packages": [{"name": "p", "defaultChannel": "c", "channels": [channel]}]})
+        json!({"catalog": format!("r.example/{name}:v1"), "packages": [{"name": "p", "defaultChannel": "c", "channels": [channel]}]})
     };
     let expected = json!({
         "apiVersion": "mirror.openshift.io/v2alpha1",
@@ -385,16 +600,4 @@ fn draw_escapes_names() {
         let text = drawn(format);
         assert!(text.contains(escaped) && !text.contains('\u{1b}'), "{text}");
     }
-}
-
-#[test]
-fn wrapped_lines_fit_and_keep_all_words() {
-    let text = "word ".repeat(60);
-    let lines = wrapped(text.trim_end());
-    assert!(
-        lines.lines().all(|line| line.chars().count() <= 100),
-        "{lines}"
-    );
-    assert!(lines.split_whitespace().eq(text.split_whitespace()));
-    assert_eq!(wrapped(&"x".repeat(200)), format!("{}\n", "x".repeat(200)));
 }

@@ -1,6 +1,6 @@
 //! The order in which operators and their cluster move on.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use olm::{Day, Package};
 use serde::Serialize;
@@ -22,6 +22,10 @@ const ALL: &str = "the plan of all operators";
 pub struct PlanCatalog {
     /// Name for people.
     pub name: String,
+    /// Image or other source, as an ImageSetConfiguration names it.
+    pub source: String,
+    /// Names of the CatalogSources and ClusterCatalogs by which clusters use it.
+    pub cluster_names: BTreeSet<String>,
     /// Packages by name.
     pub packages: BTreeMap<String, Package>,
 }
@@ -99,9 +103,9 @@ impl UpgradePlan {
 
     /// Returns the numbers of verdicts in words.
     pub fn summary(&self) -> String {
-        use UpgradeOrder::{ClusterFirst, Either, NoWay, OperatorFirst};
+        use UpgradeOrder::{ClusterFirst, Either, NoWay, OperatorFirst, Stays};
 
-        let counts = [ClusterFirst, OperatorFirst, Either, NoWay]
+        let counts = [Stays, ClusterFirst, OperatorFirst, Either, NoWay]
             .map(|order| format!("{} {}", self.count(order), order.as_str()));
         let ended = self
             .operators
@@ -113,6 +117,16 @@ impl UpgradePlan {
             self.operators.len(),
             counts.join(", ")
         )
+    }
+
+    /// Returns a text for each operator that an ImageSetConfiguration of the plan leaves out.
+    pub fn left_out(&self) -> impl Iterator<Item = String> {
+        let left_out = self.operators.iter();
+        let left_out = left_out.filter(|row| row.verdict == UpgradeOrder::NoWay);
+        left_out.map(|row| {
+            let reason = row.reason.as_deref().unwrap_or("it has no way");
+            format!("{} is left out: {reason}", row.installed.package)
+        })
     }
 
     fn count(&self, order: UpgradeOrder) -> usize {

@@ -52,23 +52,18 @@ impl Ways {
         bounds: &Bounds,
     ) -> Result<Self, PlanError> {
         let versions = BundleVersions::new(package);
-        let unknown = |text: &str| {
-            let written = package
-                .bundles
-                .values()
-                .filter_map(|bundle| bundle.version.as_deref());
-            let similar = did_you_mean(text, written.chain(bundle_names(package)));
-            PlanError::Refused(format!(
-                "package {name} has no version and no bundle {text:?}{similar}"
-            ))
-        };
         let start = match find(package, &versions, from) {
             Some(bundle) => UpgradeStep::start(bundle, package.version_of(bundle)),
-            None if comparable_version(from).is_none() => return Err(unknown(from)),
+            None if comparable_version(from).is_none() => {
+                return Err(unknown_error(name, package, from));
+            }
             None => UpgradeStep::start("", Some(from)),
         };
         let goal = match to {
-            Some(to) => Some(find(package, &versions, to).ok_or_else(|| unknown(to))?),
+            Some(to) => {
+                let bundle = find(package, &versions, to);
+                Some(bundle.ok_or_else(|| unknown_error(name, package, to))?)
+            }
             None => None,
         };
         let search = WaySearch {
@@ -170,8 +165,28 @@ fn find<'a>(package: &'a Package, versions: &BundleVersions<'a>, text: &str) -> 
         .or_else(|| versions.bundle_of(text))
 }
 
+fn unknown_error(name: &str, package: &Package, text: &str) -> PlanError {
+    PlanError::Refused(unknown_version(name, [package], text))
+}
+
+/// Returns the problem of a version or bundle that packages of this name do not have, with a similar
+/// one.
+pub(crate) fn unknown_version<'a>(
+    name: &str,
+    packages: impl IntoIterator<Item = &'a Package>,
+    text: &str,
+) -> String {
+    let known = packages.into_iter().flat_map(|package| {
+        let bundles = package.bundles.values();
+        let versions = bundles.filter_map(|bundle| bundle.version.as_deref());
+        versions.chain(bundle_names(package))
+    });
+    let similar = did_you_mean(text, known);
+    format!("package {name} has no version and no bundle {text:?}{similar}")
+}
+
 /// Returns the names of all bundles that the package has or names.
-fn bundle_names(package: &Package) -> impl Iterator<Item = &str> {
+pub(crate) fn bundle_names(package: &Package) -> impl Iterator<Item = &str> {
     let entries = package
         .channels
         .values()

@@ -5,7 +5,7 @@
 
 mod families;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use allocation_counter::AllocationInfo;
 use families::{Family, NamedQuestion, Question, families};
@@ -82,6 +82,8 @@ fn ask(question: &Question, input: &Input, bounds: &Bounds) -> Result<usize, Str
             let [from, to] = [&input.package, &input.then].map(|package| {
                 [PlanCatalog {
                     name: "c".to_owned(),
+                    source: "r.example/c:v1".to_owned(),
+                    cluster_names: BTreeSet::from(["cs-c".to_owned()]),
                     packages: BTreeMap::from([("p".to_owned(), package.clone())]),
                 }]
             });

@@ -1,9 +1,10 @@
 //! JSON documents that are made for an answer: lists of catalogs and packages, and results of
 //! searches.
 
-use std::{borrow::Cow, future::ready, sync::Arc};
+use std::{future::ready, sync::Arc};
 
 use bytes::Bytes;
+use model::text::without_folders;
 use model::{Encoding, Facts, Kind, Sha256, ShardRef, StoredDocument};
 use olm::{SEARCH, SearchIndex};
 use reader::{BodyKey, Corruption, PublishedState, ReaderError};
@@ -77,7 +78,7 @@ fn catalog(state: &PublishedState) -> Value {
         "contentHash": current.content_hash,
         "serial": current.serial,
         "publishedAt": humantime::format_rfc3339_seconds(current.published_at).to_string(),
-        "source": {"ref": shown(&current.source.reference), "digest": current.source.revision},
+        "source": {"ref": without_folders(&current.source.reference), "digest": current.source.revision},
         "packages": current.packages,
         "metas": current.metas,
         "sizes": {
@@ -86,17 +87,6 @@ fn catalog(state: &PublishedState) -> Value {
             "zstd": current.all.zstd.digest.size,
         },
     })
-}
-
-/// Returns a source without the folders in which it lies on the server.
-fn shown(reference: &str) -> Cow<'_, str> {
-    match reference.split_once(':') {
-        Some((scheme @ ("dir" | "oci"), path)) => {
-            let name = path.rsplit('/').next().unwrap_or_default();
-            format!("{scheme}:{name}").into()
-        }
-        _ => reference.into(),
-    }
 }
 
 fn package(shard: &ShardRef) -> Value {
@@ -169,7 +159,7 @@ mod tests {
                 "https://a.example/x/c.tar.gz#configs",
             ),
         ] {
-            assert_eq!(shown(reference), expected);
+            assert_eq!(without_folders(reference), expected);
         }
     }
 }
