@@ -7,9 +7,10 @@ use std::{env, fs};
 
 fn main() {
     let compiler = output_of(Command::new(variable("RUSTC")).arg("--version")).unwrap_or_default();
-    let (target, profile) = (variable("TARGET"), variable("PROFILE"));
-    let (version, commit) = (variable("CARGO_PKG_VERSION"), commit());
-    println!("cargo::rustc-env=BUILD_VERSION={version} ({commit})");
+    let version = variable("CARGO_PKG_VERSION");
+    println!("cargo::rustc-env=BUILD_VERSION={version} ({})", commit());
+    let target = variable("TARGET");
+    let profile = variable("PROFILE");
     println!("cargo::rustc-env=BUILD_TOOLS={compiler} for {target} ({profile})");
     pack_example(Path::new("example"));
 }
@@ -52,14 +53,12 @@ fn output_of(command: &mut Command) -> Option<String> {
 /// Writes a table of the files of the OCI layout: relative path and bytes.
 fn pack_example(root: &Path) {
     println!("cargo::rerun-if-changed={}", root.display());
-    let files = ["", "blobs/sha256"]
-        .map(|folder| fs::read_dir(root.join(folder)).expect("the example is part of the source"));
-    let files = files
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path());
-    let mut files: Vec<PathBuf> = files.filter(|path| path.is_file()).collect();
+    let mut files: Vec<PathBuf> = Vec::new();
+    for folder in ["", "blobs/sha256"] {
+        let entries = fs::read_dir(root.join(folder)).expect("the example is part of the source");
+        let paths = entries.flatten().map(|entry| entry.path());
+        files.extend(paths.filter(|path| path.is_file()));
+    }
     files.sort();
     let mut table = String::from("&[\n");
     for file in files {

@@ -28,14 +28,13 @@ pub(crate) async fn start(
     Vec<JoinHandle<()>>,
 )> {
     let registry = registry.sub_registry_with_prefix("grpc");
-    let (metrics, server_metrics) = (
-        GrpcMetrics::register(registry),
-        ServerMetrics::register(registry),
-    );
+    let metrics = GrpcMetrics::register(registry);
+    let server_metrics = ServerMetrics::register(registry);
     let Some(address) = args.grpc else {
         return Ok((None, async {}.boxed(), Vec::new()));
     };
-    let (http, settings) = (&config.server, &config.grpc);
+    let http = &config.server;
+    let settings = &config.grpc;
     let asks = http.readers.is_some() || (http.tls_cert.is_some() && !settings.tls);
     anyhow::ensure!(
         !asks || settings.anonymous.is_some(),
@@ -53,15 +52,18 @@ pub(crate) async fn start(
     }
     let listener = wiring::bind(address, "--grpc").await?;
     let address = listener.local_addr()?;
-    let anonymous = settings.anonymous.as_ref();
-    let anonymous = anonymous.map(|names| names.iter().map(ToString::to_string).collect());
+    let mut anonymous = None;
+    if let Some(names) = &settings.anonymous {
+        anonymous = Some(names.iter().map(ToString::to_string).collect());
+    }
     let default = args.grpc_catalog.as_ref().map(ToString::to_string);
     let catalogs = Arc::new(RegistryCatalogs::new(catalogs, default, anonymous));
     let router = grpc::router(catalogs.clone(), metrics);
     let serving = tokio::spawn(server.run(listener, router, stop.clone()));
-    let (following, stop) = (Arc::clone(&catalogs), stop.clone());
+    let followed = Arc::clone(&catalogs);
+    let stop = stop.clone();
     let following = tokio::spawn(async move {
-        stop.run_until_cancelled(following.follow()).await;
+        stop.run_until_cancelled(followed.follow()).await;
     });
     let prepared = async move { catalogs.prepare().await };
     Ok((Some(address), prepared.boxed(), vec![serving, following]))

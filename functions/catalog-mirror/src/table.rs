@@ -22,13 +22,16 @@ pub(crate) fn print<T: Table + Serialize>(values: &[T], json: bool) -> anyhow::R
 
 /// Prints values as a table for people.
 pub(crate) fn print_table<T: Table>(values: &[T]) -> anyhow::Result<()> {
-    let is_empty = |(_, cell): &Column<T>| values.iter().all(|value| cell(value).is_empty());
-    let columns = match T::COLUMNS {
-        [others @ .., last] if is_empty(last) => others,
-        all => all,
-    };
+    let mut columns = T::COLUMNS;
+    if let Some(((_, cell), others)) = columns.split_last()
+        && values.iter().all(|value| cell(value).is_empty())
+    {
+        columns = others;
+    }
     let heads: Vec<&str> = columns.iter().map(|(head, _)| *head).collect();
-    let row = |value: &T| columns.iter().map(|(_, cell)| cell(value)).collect();
-    let failed = values.iter().map(T::IS_FAILED);
-    print_marked(&heads, &values.iter().map(row).collect::<Vec<_>>(), failed)
+    let mut rows = Vec::new();
+    for value in values {
+        rows.push(columns.iter().map(|(_, cell)| cell(value)).collect());
+    }
+    print_marked(&heads, &rows, values.iter().map(T::IS_FAILED))
 }

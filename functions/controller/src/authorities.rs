@@ -33,9 +33,12 @@ pub(crate) fn certificates(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 fn content(folder: &Path) -> anyhow::Result<Content> {
-    let read = |file: PathBuf| fs::read(&file).map(|bytes| (file, bytes));
-    let content: io::Result<_> = certificates(folder)?.into_iter().map(read).collect();
-    Ok(content?)
+    let mut content = Content::new();
+    for file in certificates(folder)? {
+        let bytes = fs::read(&file)?;
+        content.push((file, bytes));
+    }
+    Ok(content)
 }
 
 /// Uses the files of the folder as they are from now on, whenever they change, until it is dropped.

@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use axum::{Router, extract::RawQuery, http::StatusCode, routing::get};
+use axum::Router;
+use axum::extract::{RawQuery, State};
+use axum::http::StatusCode;
+use axum::routing::get;
 
 use crate::{election::Role, served::Served};
 
@@ -24,23 +27,9 @@ pub(crate) struct Health {
 impl Health {
     /// Returns the routes of the probes.
     pub(crate) fn routes(self: Arc<Self>) -> Router {
-        let ready = move |RawQuery(query): RawQuery| async move {
-            let mut parameters = query.as_deref().unwrap_or_default().split('&');
-            let is_verbose =
-                parameters.any(|parameter| parameter.split('=').next() == Some("verbose"));
-            // Asked every ten seconds: the store is not asked for all catalogs each time.
-            if !is_verbose && self.was_ready.load(Ordering::Relaxed) {
-                return (StatusCode::OK, "ok\n".to_owned());
-            }
-            match self.readiness().await {
-                (false, text) => (StatusCode::SERVICE_UNAVAILABLE, text),
-                (true, text) if is_verbose => (StatusCode::OK, text),
-                (true, _) => (StatusCode::OK, "ok\n".to_owned()),
-            }
-        };
         Router::new()
             .route("/healthz", get(|| async { "ok\n" }))
-            .route("/readyz", get(ready))
+            .route("/readyz", get(ready).with_state(self))
     }
 
     async fn readiness(&self) -> (bool, String) {
@@ -54,11 +43,11 @@ impl Health {
             true => "[+] the ClusterCatalogs are known",
             false => "[-] the ClusterCatalogs are not known: the API server has not answered yet",
         };
-        let missing = missing.iter();
-        let missing = missing.map(|name| {
-            format!("[-] the catalog {name} should be served and is not in the store\n")
-        });
-        let missing: String = missing.collect();
+        let mut missing_lines = String::new();
+        for name in &missing {
+            missing_lines +=
+                &format!("[-] the catalog {name} should be served and is not in the store\n");
+        }
         let relation = relation(&self.served.role.borrow());
         let verdict = if is_ready {
             "[+] ready"
@@ -67,8 +56,26 @@ impl Health {
         };
         (
             is_ready,
-            format!("{listed}\n{missing}[+] {relation}\n{verdict}\n"),
+            format!("{listed}\n{missing_lines}[+] {relation}\n{verdict}\n"),
         )
+    }
+}
+
+/// Answers `/readyz`. With `?verbose` it lists what is ready.
+async fn ready(
+    State(health): State<Arc<Health>>,
+    RawQuery(query): RawQuery,
+) -> (StatusCode, String) {
+    let mut parameters = query.as_deref().unwrap_or_default().split('&');
+    let is_verbose = parameters.any(|parameter| parameter.split('=').next() == Some("verbose"));
+    // Asked every ten seconds: the store is not asked for all catalogs each time.
+    if !is_verbose && health.was_ready.load(Ordering::Relaxed) {
+        return (StatusCode::OK, "ok\n".to_owned());
+    }
+    match health.readiness().await {
+        (false, text) => (StatusCode::SERVICE_UNAVAILABLE, text),
+        (true, text) if is_verbose => (StatusCode::OK, text),
+        (true, _) => (StatusCode::OK, "ok\n".to_owned()),
     }
 }
 

@@ -40,7 +40,8 @@ impl Puller {
             accept_gone: true,
             ..PollOptions::default()
         };
-        let (mirror, catalog) = (Arc::clone(&self.mirror), catalog.clone());
+        let mirror = Arc::clone(&self.mirror);
+        let catalog = catalog.clone();
         // A task of its own: a panic must not end the work on other catalogs.
         let polling = tokio::spawn(async move { mirror.poll(&catalog, options).await });
         AbortOnDropHandle::new(polling)
@@ -80,12 +81,13 @@ pub(crate) async fn until_changed(
     loop {
         tokio::time::sleep(LOOK_INTERVAL).await;
         let found = objects.get(&reference);
-        // An older one: the list of objects may be behind.
-        let is_same = |found: &ClusterCatalog| {
-            let (found, object) = (found.version(), object.version());
-            found == object || (found.uid == object.uid && found.generation < object.generation)
+        let Some(found) = found.map(|found| found.version()) else {
+            return;
         };
-        if !found.is_some_and(|found| is_same(&found)) {
+        let polled = object.version();
+        // The list of objects may be behind.
+        let is_older = found.uid == polled.uid && found.generation < polled.generation;
+        if found != polled && !is_older {
             return;
         }
     }

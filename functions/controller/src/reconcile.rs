@@ -218,7 +218,9 @@ async fn write(
     mut patch: Value,
 ) -> Result<bool, ReconcileError> {
     patch["metadata"]["resourceVersion"] = json!(object.metadata.resource_version);
-    let (name, parameters, patch) = (object.name(), PatchParams::default(), Patch::Merge(patch));
+    let name = object.name();
+    let parameters = PatchParams::default();
+    let patch = Patch::Merge(patch);
     let writing = async {
         match target {
             Target::Object => catalogs.patch(name, &parameters, &patch).await,

@@ -21,8 +21,10 @@ const DRAIN: Duration = Duration::from_secs(7);
 
 /// Returns the location of the store.
 pub(crate) fn place(flags: &Flags) -> StorePlace {
-    let default = || StorePlace::Folder(flags.cache_dir.join(STORE_FOLDER));
-    flags.store.clone().unwrap_or_else(default)
+    match &flags.store {
+        Some(place) => place.clone(),
+        None => StorePlace::Folder(flags.cache_dir.join(STORE_FOLDER)),
+    }
 }
 
 /// Returns the settings for the API server: those of a kubeconfig, else those of the environment.
@@ -76,18 +78,19 @@ pub(crate) fn puller(
     store: Arc<dyn Store>,
     metrics: PollMetrics,
 ) -> anyhow::Result<Puller> {
-    let mut images = SourceSettings::default();
+    let mut of_sources = SourceSettings::default();
     if let Some(folder) = &flags.pull_cas_dir {
-        images.http.ca_files = certificates(folder)?;
+        of_sources.http.ca_files = certificates(folder)?;
     }
-    let (logins, rules) = (images.logins.clone(), images.rules.clone());
-    let images = Sources::new(images).context("cannot set up the registry client")?;
+    let logins = of_sources.logins.clone();
+    let rules = of_sources.rules.clone();
+    let sources = Sources::new(of_sources).context("cannot set up the registry client")?;
     let settings = MirrorSettings {
         identity: place.wants_identity(),
         ..MirrorSettings::default()
     };
     Ok(Puller {
-        mirror: Arc::new(Mirror::new(images, store, settings, metrics)),
+        mirror: Arc::new(Mirror::new(sources, store, settings, metrics)),
         secrets: ClusterSecrets::new(client.clone(), flags.global_pull_secret.clone(), logins),
         rules,
     })

@@ -19,19 +19,21 @@ pub async fn write_image(
         Source::OciLayout { dir, tag } => {
             let dir = dir.clone();
             let tag = tag.clone();
-            let write = move || {
+            let written = work::run(budget, move || {
                 // Beside its place, so that it can be renamed.
                 let layer = ImageLayer::new(&dir.join("blobs/sha256"), &rendering)?;
                 layer.into_layout(&dir, tag.as_deref())
-            };
+            });
             Ok(Pushed {
-                digest: work::run(budget, write).await??,
+                digest: written.await??,
                 was_there: false,
             })
         }
         Source::Registry { reference, .. } => {
-            let write = move || ImageLayer::new(&env::temp_dir(), &rendering)?.into_parts();
-            let (layer, documents) = work::run(budget, write).await??;
+            let written = work::run(budget, move || {
+                ImageLayer::new(&env::temp_dir(), &rendering)?.into_parts()
+            });
+            let (layer, documents) = written.await??;
             Ok(sources.push(reference, documents, layer.into()).await?)
         }
         other => Err(InspectError::refused(format!(

@@ -43,7 +43,7 @@ impl PlanQuestion<'_> {
         let on = self.on;
         let bounds = bounds.clone();
         let budget = bounds.budget.clone();
-        let plan = move || {
+        work::run(budget, move || {
             let from = parse(from, &bounds)?;
             let to = parse(to, &bounds)?;
             installed.find_packages(&from);
@@ -56,8 +56,8 @@ impl PlanQuestion<'_> {
                 on,
             };
             Ok(UpgradePlan::new(input, &bounds)?)
-        };
-        work::run(budget, plan).await?
+        })
+        .await?
     }
 }
 

@@ -26,8 +26,7 @@ impl SourceReader {
     /// A source that cannot be read, and a content that is not valid or exceeds a limit.
     pub async fn render(&self, source: &Source) -> Result<Rendering, InspectError> {
         let settings = RenderSettings::default();
-        let finish = |sink: RenderSink| Ok(sink.finish()?);
-        self.read(source, settings, finish).await
+        self.read(source, settings, |sink| Ok(sink.finish()?)).await
     }
 
     /// Validates the catalog of a source. Each finding has its place in the files.

@@ -93,12 +93,11 @@ impl ChangeRows {
     fn summary(&mut self, sign: char, package: &PackageSummary) {
         let default_channel = package.default_channel.as_deref().unwrap_or_default();
         self.one_sided(sign, &package.name, ["package", "", default_channel]);
-        let (channels, bundles) = (&package.channels, &package.bundles);
         self.parts(
             sign,
             &package.name,
-            channels,
-            bundles,
+            &package.channels,
+            &package.bundles,
             &package.deprecations,
         );
     }
@@ -149,7 +148,8 @@ impl ChangeRows {
             self.text(name, ["deprecation", &target], Some(&change.message));
         }
         for other in &package.others {
-            let (removed, added) = (format!("-{}", other.removed), format!("+{}", other.added));
+            let removed = format!("-{}", other.removed);
+            let added = format!("+{}", other.added);
             self.add('~', name, ["other", &other.schema, &removed, &added]);
         }
     }

@@ -152,8 +152,10 @@ impl PackageChange {
                     message: message.clone(),
                 },
                 |target, old, new| {
-                    let (from, to) = (Some(old.clone()), Some(new.clone()));
-                    let message = ValueChange { from, to };
+                    let message = ValueChange {
+                        from: Some(old.clone()),
+                        to: Some(new.clone()),
+                    };
                     Deprecation { target, message }
                 },
             ),

@@ -83,7 +83,8 @@ pub(crate) fn chain<'a>(
         [head] => head,
         ref several => return Err(GraphFault::Heads(several.to_vec())),
     };
-    let (mut chain, mut visited) = (vec![name], HashSet::from([name]));
+    let mut chain = vec![name];
+    let mut visited = HashSet::from([name]);
     while let Some(replaces) = replaced
         .get(name)
         .copied()

@@ -51,9 +51,13 @@ pub(crate) fn is_release(text: &str) -> bool {
 
 /// Returns true if all numbers of a pre-release have 64 bits, as blang demands.
 fn has_small_numbers(pre: &str) -> bool {
-    let is_number = |part: &&str| part.bytes().all(|byte| byte.is_ascii_digit());
-    let mut numbers = pre.split('.').filter(is_number);
-    pre.is_empty() || numbers.all(|number| number.parse::<u64>().is_ok())
+    if pre.is_empty() {
+        return true;
+    }
+    pre.split('.').all(|part| {
+        let is_number = part.bytes().all(|byte| byte.is_ascii_digit());
+        !is_number || part.parse::<u64>().is_ok()
+    })
 }
 
 impl VersionRange {
@@ -68,9 +72,11 @@ impl VersionRange {
                 _ => joined.push((start, end)),
             }
         }
-        let bounds = |(start, end): VersionInterval| (start.bound(false), end.bound(true));
+        let intervals = joined
+            .into_iter()
+            .map(|(start, end)| (start.bound(false), end.bound(true)));
         Some(Self {
-            intervals: joined.into_iter().map(bounds).collect(),
+            intervals: intervals.collect(),
         })
     }
 
@@ -145,7 +151,9 @@ impl VersionPlace {
 
 /// Returns the intervals in which all conditions hold, in ascending order.
 fn conjunction(all: Vec<RangeCondition>) -> Vec<VersionInterval> {
-    let (mut start, mut end, mut holes) = (VersionPlace::Lowest, VersionPlace::Highest, Vec::new());
+    let mut start = VersionPlace::Lowest;
+    let mut end = VersionPlace::Highest;
+    let mut holes = Vec::new();
     for one in all {
         match one {
             RangeCondition::Above(place) => start = start.max(place),
@@ -169,15 +177,17 @@ fn conjunction(all: Vec<RangeCondition>) -> Vec<VersionInterval> {
 /// blang.
 fn parts(text: &str) -> Vec<String> {
     let mut last = ' ';
-    let ends = |c: char| match c {
+    let parts = text.split(|c| match c {
         ' ' => !matches!(last, '>' | '<' | '='),
         c => {
             last = c;
             false
         }
-    };
-    let parts = text.split(ends).filter(|part| part.len() > 1);
-    parts.map(|part| part.replace(' ', "")).collect()
+    });
+    parts
+        .filter(|part| part.len() > 1)
+        .map(|part| part.replace(' ', ""))
+        .collect()
 }
 
 /// Returns the intervals of all alternatives; `None` if one is malformed.

@@ -49,8 +49,12 @@ pub(crate) struct ApiCall {
 impl CallHead {
     pub(crate) fn new(method: &'static str, request: &Parts) -> Self {
         let headers = &request.headers;
-        let host = || Authority::try_from(headers.get(HOST)?.as_bytes()).ok();
-        let authority = request.uri.authority().cloned().or_else(host);
+        let mut authority = request.uri.authority().cloned();
+        if authority.is_none()
+            && let Some(host) = headers.get(HOST)
+        {
+            authority = Authority::try_from(host.as_bytes()).ok();
+        }
         let label =
             authority.and_then(|authority| Some(authority.host().split('.').next()?.to_owned()));
         let experimental = headers.get("x-acknowledge-experimental");

@@ -147,14 +147,13 @@ impl RegistryCatalogs {
                 known.labels.insert(as_label(name));
             }
         });
-        let is_allowed = |name: &String| {
-            self.anonymous
-                .as_ref()
-                .is_none_or(|allowed| allowed.contains(name))
+        let names: Arc<[String]> = match &self.anonymous {
+            Some(allowed) => all.filter(|name| allowed.contains(name)).collect(),
+            None => all.collect(),
         };
-        let names: Arc<[String]> = all.filter(is_allowed).collect();
         known.indexes.retain(|name, _| names.contains(name));
-        (known.names, known.read) = (Arc::clone(&names), read);
+        known.names = Arc::clone(&names);
+        known.read = read;
         Ok(names)
     }
 
@@ -240,22 +239,24 @@ impl RegistryCatalogs {
         let name = state.name().as_str();
         let identity = state.identity();
         let indexes = &mut self.known.lock().indexes;
-        // A failure of the store may be over with this call.
-        let is_usable = |known: &&KnownIndex| {
-            !matches!(known.index.peek(), Some(Err(AnswerError::Unavailable)))
-        };
-        let known = indexes.get(name).filter(|known| known.identity == identity);
-        if let Some(known) = known.filter(is_usable) {
+        if let Some(known) = indexes.get(name)
+            && known.identity == identity
+            // A failure of the store may be over with this call.
+            && !matches!(known.index.peek(), Some(Err(AnswerError::Unavailable)))
+        {
             return known.index.clone();
         }
         // A composed catalog has packages of others.
-        let known = indexes
+        let others = indexes
             .values()
-            .filter_map(|known| known.index.peek()?.as_ref().ok());
-        let known = known.cloned().collect();
-        let task = tokio::spawn(make_index(self.catalogs.clone(), state.clone(), known));
-        let index = task.map(|ended| ended.unwrap_or_else(|error| Err(failed(&error))));
-        let index = index.boxed().shared();
+            .filter_map(|known| known.index.peek()?.as_ref().ok())
+            .cloned()
+            .collect();
+        let task = tokio::spawn(make_index(self.catalogs.clone(), state.clone(), others));
+        let index = task
+            .map(|ended| ended.unwrap_or_else(|error| Err(failed(&error))))
+            .boxed()
+            .shared();
         let known = KnownIndex {
             identity,
             index: index.clone(),

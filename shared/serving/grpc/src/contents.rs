@@ -26,14 +26,12 @@ type Known = Result<Arc<PackageContents>, AnswerError>;
 
 impl Default for ContentCache {
     fn default() -> Self {
-        let weight = |known: &Known| {
-            known
-                .as_ref()
-                .map_or(1 << 10, |contents| contents.memory as u64)
-        };
         Self {
             // In one part, because a large package takes a third of it.
-            known: WeightedCache::new(CONTENTS_BYTES as u64, 1, weight),
+            known: WeightedCache::new(CONTENTS_BYTES as u64, 1, |known| match known {
+                Ok(contents) => contents.memory as u64,
+                Err(_) => 1 << 10,
+            }),
             builds: Semaphore::new(BUILDS),
         }
     }
@@ -44,7 +42,9 @@ impl ContentCache {
     pub(crate) async fn get(&self, state: &PublishedState, record: &Arc<PackageRecord>) -> Known {
         let build = || async {
             let _turn = self.builds.acquire().await;
-            let (state, record, runtime) = (state.clone(), Arc::clone(record), Handle::current());
+            let state = state.clone();
+            let record = Arc::clone(record);
+            let runtime = Handle::current();
             let budget = Budget::default();
             let own = budget.clone();
             let built = work::run(budget, move || build(&state, &record, &runtime, &own)).await;

@@ -52,17 +52,18 @@ pub(crate) async fn make_index(
         let known = known
             .find(|record| record.lines == shard.lines.sha256)
             .cloned();
-        let (state, runtime) = (state.clone(), Handle::current());
+        let state = state.clone();
+        let runtime = Handle::current();
         async move {
             if let Some(record) = known {
                 return Ok(record);
             }
             let budget = Budget::default();
             let own = budget.clone();
-            let read = move || runtime.block_on(read_record(&state, &shard, is_validated, &own));
-            let record = work::run(budget, read)
-                .await
-                .map_err(|error| failed(&error))?;
+            let reading = work::run(budget, move || {
+                runtime.block_on(read_record(&state, &shard, is_validated, &own))
+            });
+            let record = reading.await.map_err(|error| failed(&error))?;
             record.map(Arc::new)
         }
     });
@@ -74,9 +75,13 @@ pub(crate) async fn make_index(
             return Err(AnswerError::TooLarge);
         }
     }
-    let (catalog, memory_bytes) = (state.name().as_str(), index.memory);
-    let took_ms = began.elapsed().as_millis();
-    tracing::info!(catalog, packages, memory_bytes, took_ms, "indexed state");
+    tracing::info!(
+        catalog = state.name().as_str(),
+        packages,
+        memory_bytes = index.memory,
+        took_ms = began.elapsed().as_millis(),
+        "indexed state"
+    );
     Ok(Arc::new(index))
 }
 

@@ -78,11 +78,12 @@ impl CallTimer {
 impl Drop for CallTimer {
     fn drop(&mut self) {
         let took = self.began.elapsed();
-        let (method, code) = (|| ("method", self.method.to_owned()), name(self.code));
+        let code = name(self.code);
         tracing::debug!(%code, took_us = took.as_micros(), "answered call");
         let catalog = self.catalog.get().cloned().unwrap_or_default();
-        let seconds = self.metrics.seconds.get_or_create_owned(&[method()]);
-        let labels = [method(), ("catalog", catalog), ("code", code)];
+        let method = ("method", self.method.to_owned());
+        let labels = [method.clone(), ("catalog", catalog), ("code", code)];
+        let seconds = self.metrics.seconds.get_or_create_owned(&[method]);
         self.metrics.calls.get_or_create_owned(&labels).inc();
         seconds.observe(took.as_secs_f64());
         self.metrics.running.dec();

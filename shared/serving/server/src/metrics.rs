@@ -144,14 +144,14 @@ const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=
 /// Returns the route `/metrics` with the metrics of all parts of a program. `refresh` is called
 /// before each answer, for metrics such as ages, which are computed when the page is asked for.
 pub fn metrics_route(registry: Registry, refresh: impl Fn() + Send + Sync + 'static) -> Router {
-    let parts = Arc::new((registry, refresh));
-    let answer = move || {
-        let (registry, refresh) = &*parts;
+    let registry = Arc::new(registry);
+    let refresh = Arc::new(refresh);
+    let route = get(move || {
         refresh();
         let mut page = String::new();
-        let encoded =
-            text::encode(&mut page, registry).map_err(|_| StatusCode::INTERNAL_SERVER_ERROR);
+        let encoded = text::encode(&mut page, &registry);
+        let encoded = encoded.map_err(|_| StatusCode::INTERNAL_SERVER_ERROR);
         ready(encoded.map(|()| ([(CONTENT_TYPE, OPENMETRICS)], page)))
-    };
-    Router::new().route("/metrics", get(answer))
+    });
+    Router::new().route("/metrics", route)
 }

@@ -95,8 +95,9 @@ impl Server {
 
     /// Returns the memory for the answers of this server.
     fn memory(&self) -> AnswerMemory {
-        let sleep = |wait| -> work::Sleep { Box::pin(sleep(wait)) };
-        let memory = AnswerMemory::new(self.limits.answer_bytes, self.limits.answer_wait, sleep);
+        let memory = AnswerMemory::new(self.limits.answer_bytes, self.limits.answer_wait, |wait| {
+            Box::pin(sleep(wait))
+        });
         self.metrics.answers.show(&memory);
         memory
     }
@@ -169,7 +170,8 @@ async fn accept(
             continue;
         };
         full = false;
-        let (shared, places) = (Arc::clone(shared), Arc::clone(&places));
+        let shared = Arc::clone(shared);
+        let places = Arc::clone(&places);
         let span = tracing::debug_span!("connection", %peer);
         let serving = async move {
             let limits = Arc::clone(&shared.server.limits);

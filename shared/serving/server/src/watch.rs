@@ -227,7 +227,8 @@ impl ConnectionWatch {
             true => limits.stalled.min(HURRY),
             false => limits.stalled,
         };
-        let (state, may_wait) = (self.state.lock(), self.may_wait());
+        let state = self.state.lock();
+        let may_wait = self.may_wait();
         let is_stalled = |since: Instant| since.elapsed() > stalled;
         let mut answers = state.answers.iter();
         // A slow store is not the client's fault.

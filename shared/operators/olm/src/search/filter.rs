@@ -55,11 +55,10 @@ impl SearchFacet {
 
 /// Returns true if a Package has all values of a filter, which are folded.
 pub(super) fn accepts(folded: &SearchFilter, package: &SearchPackage) -> bool {
-    let has = |(facet, wanted): (&SearchFacet, &String)| {
+    folded.iter().all(|(facet, wanted)| {
         let values = facet.values(package);
         values.iter().any(|value| *wanted == fold(value))
-    };
-    folded.iter().all(has)
+    })
 }
 
 /// Counts the values of Packages by all facets but their names.

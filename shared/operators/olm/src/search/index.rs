@@ -205,10 +205,10 @@ impl SearchIndex {
         index.text.shrink_to_fit();
         index.words.shrink_to_fit();
         index.postings.shrink_to_fit();
-        let names = |package: &SearchPackage| {
-            [&package.name, &package.display_name].map(|name| joined(name))
-        };
-        index.names = packages.iter().map(names).collect();
+        index.names = packages
+            .iter()
+            .map(|package| [joined(&package.name), joined(&package.display_name)])
+            .collect();
         index.packages = packages;
         index
     }
@@ -305,8 +305,11 @@ impl SearchIndex {
         let mut found = HashMap::new();
         let mut add = |quality: f64, postings: &[Posting]| {
             for posting in postings {
-                let (score, field) = (quality * posting.field.weight(), Some(posting.field));
-                let new = Match { score, field };
+                let score = quality * posting.field.weight();
+                let new = Match {
+                    score,
+                    field: Some(posting.field),
+                };
                 let best = found.entry(posting.package).or_insert(new);
                 if score > best.score {
                     *best = new;

@@ -146,7 +146,9 @@ impl Recorder for SearchRecorder<'_> {
             return Some(json(&is_package.then(|| mem::take(self).texts())));
         }
         // The line of the head came before its channel.
-        (self.at, self.head, self.is_last) = (0, None, true);
+        self.at = 0;
+        self.head = None;
+        self.is_last = true;
         self.buffer = LineBuffer::default();
         None
     }
@@ -207,9 +209,14 @@ impl SearchRecorder<'_> {
         .map(Option::unwrap_or_default);
         let [annotated, own, of_package] = &described;
         let description = if own.is_empty() { of_package } else { own };
-        let first = || description.lines().find(|line| !line.trim().is_empty());
-        let annotated = Some(annotated.as_str()).filter(|text| !text.is_empty());
-        let summary = annotated.or_else(first).unwrap_or_default();
+        let summary = if annotated.is_empty() {
+            let mut lines = description.lines();
+            lines
+                .find(|line| !line.trim().is_empty())
+                .unwrap_or_default()
+        } else {
+            annotated.as_str()
+        };
         let labels = csv.labels.unwrap_or_default();
         let supported = labels.iter().filter(|(_, value)| *value == "supported");
         let arches = supported.filter_map(|(label, _)| label.strip_prefix(ARCH_LABEL));

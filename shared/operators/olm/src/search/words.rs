@@ -60,7 +60,8 @@ fn parts(word: &str) -> Vec<&str> {
 pub(super) fn is_typo(one: &str, other: &str) -> bool {
     let starts = one.chars().zip(other.chars()).take_while(|(a, b)| a == b);
     let start: usize = starts.map(|(letter, _)| letter.len_utf8()).sum();
-    let (one, other) = (&one[start..], &other[start..]);
+    let one = &one[start..];
+    let other = &other[start..];
     let ends = one
         .chars()
         .rev()

@@ -12,7 +12,8 @@ impl ShardValidator {
     ) -> Option<String> {
         check_images(bundle, place, report);
         let mut versions = Vec::new();
-        let (mut objects, mut csvs) = (0, 0);
+        let mut objects = 0;
+        let mut csvs = 0;
         for (at, property) in bundle.list("properties").iter().enumerate() {
             let value = property.field("value");
             if value.is_absent() {
@@ -84,7 +85,8 @@ fn check_version(
     place: Place<'_>,
     report: &mut Report<'_>,
 ) -> Option<String> {
-    let (named, version) = (property.text("packageName"), property.text("version"));
+    let named = property.text("packageName");
+    let version = property.text("version");
     let release = property.text("release");
     if named != package {
         report.add(Rule::PackagePropertyDiffers, place, &quoted(named));

@@ -27,8 +27,11 @@ pub(super) fn check_channel<'v>(
     let entries: Vec<GraphEntry<'_>> = entries.collect();
     let mut names = HashSet::with_capacity(entries.len());
     for (value, entry) in values.iter().zip(&entries) {
-        let (is_named, bundle) = (!entry.name.is_empty(), entry.name);
-        let place = Place { bundle, ..place };
+        let is_named = !entry.name.is_empty();
+        let place = Place {
+            bundle: entry.name,
+            ..place
+        };
         report.require(is_named, Rule::EntryNameMissing, place);
         report.require(
             !is_named || bundles.contains(entry.name),

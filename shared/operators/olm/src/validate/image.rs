@@ -13,15 +13,17 @@ pub(crate) fn reference_error(text: &str) -> Option<&'static str> {
         return Some("64 hexadecimal digits are the ID of an image");
     }
     let image = ImageReference::as_written(text);
-    let (registry, repository) = (image.registry, image.repository);
+    let registry = image.registry;
+    let repository = image.repository;
     let name = match (registry.as_str(), repository.contains('/')) {
         ("docker.io" | "index.docker.io", false) => format!("docker.io/library/{repository}"),
         ("index.docker.io", true) => format!("docker.io/{repository}"),
         _ => format!("{registry}/{repository}"),
     };
     let mut parts = name.split('/');
-    let is_first = |first| ImageReference::is_host(first) || ImageReference::is_component(first);
-    if !parts.next().is_some_and(is_first) || !parts.all(ImageReference::is_component) {
+    let first = parts.next().unwrap_or_default();
+    let is_place = ImageReference::is_host(first) || ImageReference::is_component(first);
+    if !is_place || !parts.all(ImageReference::is_component) {
         return Some("the registry or the repository is malformed");
     }
     if name.len() > NAME_MAX {

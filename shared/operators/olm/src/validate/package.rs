@@ -154,7 +154,8 @@ impl ShardValidator {
         }
         if let Some((line, default)) = self.definitions.first() {
             // An empty name gives the place of the package.
-            let (place, is_named) = (Place::new(*line, default, ""), !default.is_empty());
+            let place = Place::new(*line, default, "");
+            let is_named = !default.is_empty();
             report.require(
                 !channels.is_empty(),
                 Rule::PackageNoChannel,
@@ -213,7 +214,8 @@ impl ShardValidator {
         report: &mut Report<'_>,
     ) {
         for (number, (line, bytes)) in self.deprecations.iter().enumerate() {
-            let (place, has_package) = (Place::new(*line, "", ""), !self.name.is_empty());
+            let place = Place::new(*line, "", "");
+            let has_package = !self.name.is_empty();
             let decoded = decode(bytes, &DEPRECATIONS, &mut ValueBudget::new(bytes.len()));
             let deprecations = report.decoded(decoded, place);
             report.require(has_package, Rule::DeprecationsPackageMissing, place);
@@ -226,7 +228,8 @@ impl ShardValidator {
             let mut targets = HashSet::new();
             for (at, entry) in deprecations.list("entries").iter().enumerate() {
                 let reference = entry.field("reference");
-                let (schema, name) = (reference.text("schema"), reference.text("name"));
+                let schema = reference.text("schema");
+                let name = reference.text("name");
                 let (place, exists) = match schema {
                     "olm.bundle" => (
                         Place {
@@ -274,8 +277,10 @@ fn header(line: &[u8]) -> Value<'_> {
 /// Returns true for a text that `opm serve` accepts as a part of a key of its cache:
 /// `^[a-zA-Z0-9][a-zA-Z0-9._-]*$`.
 pub fn is_cache_key(text: &str) -> bool {
-    let is_in_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.chars().all(is_in_key)
+    text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
 }
 
 /// Returns the reason for which an icon cannot be shown.

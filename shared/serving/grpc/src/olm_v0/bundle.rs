@@ -28,7 +28,8 @@ pub struct BundleMessage {
 impl BundlePlace<'_> {
     /// Returns the message of the bundle. Only `ListBundles` says what the entry replaces.
     pub fn message(&self, is_listed: bool) -> BundleMessage {
-        let (bundle, entry) = (self.bundle(), self.entry);
+        let bundle = self.bundle();
+        let entry = self.entry;
         let mut names = Vec::new();
         text(1, &bundle.name, &mut names);
         text(2, &self.package.name, &mut names);
@@ -106,8 +107,11 @@ impl Found {
             }
             "olm.package.required" => {
                 let [name, range] = texts(value, &["packageName", "versionRange"])?;
-                let (name, range) = (json::plain(&name), json::plain(&range));
-                let dependency = format!(r#"{{"packageName":{name},"version":{range}}}"#);
+                let dependency = format!(
+                    r#"{{"packageName":{},"version":{}}}"#,
+                    json::plain(&name),
+                    json::plain(&range)
+                );
                 typed_value(
                     DEPENDENCY_TAG,
                     "olm.package",

@@ -136,7 +136,6 @@ impl ContentsBuilder {
             .ok()
             .and_then(|package| package.icon.clone());
         let icon = icon.unwrap_or_default();
-        let missing = || Err("its line is missing".to_owned());
         Ok(Self {
             package,
             compressor: Compressor::new(LEVEL).map_err(|_| AnswerError::Memory)?,
@@ -144,7 +143,11 @@ impl ContentsBuilder {
                 memory: icon.len(),
                 icon,
                 dictionary: (record.bundles.len() < DICTIONARY_BUNDLES).then(Box::default),
-                bundles: record.bundles.iter().map(|_| missing()).collect(),
+                bundles: record
+                    .bundles
+                    .iter()
+                    .map(|_| Err("its line is missing".to_owned()))
+                    .collect(),
             },
             record,
             limit,

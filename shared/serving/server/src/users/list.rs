@@ -54,17 +54,16 @@ impl UserList {
     /// Returns true if the token is in the list, and belongs to `name` if one is given.
     pub(crate) fn has_token(&self, name: Option<&str>, token: &[u8]) -> bool {
         let hash = Sha256::of(token);
-        let matches = |(owner, secret): &(String, Sha256)| {
-            let named = name.map_or(Choice::from(1), |name| {
-                owner.as_bytes().ct_eq(name.as_bytes())
-            });
-            named & secret.as_bytes().ct_eq(hash.as_bytes())
-        };
+        let mut found = Choice::from(0);
         // All are compared, in constant time, so that the duration of a request tells nothing.
-        self.tokens
-            .iter()
-            .fold(Choice::from(0), |found, entry| found | matches(entry))
-            .into()
+        for (owner, secret) in &self.tokens {
+            let is_named = match name {
+                Some(name) => owner.as_bytes().ct_eq(name.as_bytes()),
+                None => Choice::from(1),
+            };
+            found |= is_named & secret.as_bytes().ct_eq(hash.as_bytes());
+        }
+        found.into()
     }
 
     /// Returns true if the password is one of this name. Blocks for as long as bcrypt takes.
