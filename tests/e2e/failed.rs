@@ -1,11 +1,14 @@
 //! Revisions that are not pulled again: under which the process died, and which cannot be
 //! published.
 
-use std::{fs, time::Duration};
+use std::fs;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use model::{Document as _, Key, OpenPulls, Outcome};
 use publish::{MirrorSettings, PollError, PollOptions};
 use testkit::{Kind, Registry, until};
+use tokio::task::block_in_place;
 
 use crate::support::binary::{Ran, Server};
 use crate::support::catalogs;
@@ -45,6 +48,31 @@ impl Site {
         self.registry.reset();
         let outcome = self.poll().await.outcome;
         (outcome, self.registry.requests().len())
+    }
+}
+
+/// Shells and CI tell by the exit code that a person has stopped a command.
+#[tokio::test(flavor = "multi_thread")]
+async fn poll_that_a_signal_stops_exits_with_128_and_the_number_of_the_signal() {
+    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+        let registry = Registry::start().await;
+        registry.push("ns/index", "v1", &catalogs::image(&catalogs::example("v1")));
+        registry.delay(Kind::Blob, MINUTE);
+        let work = Work::new();
+        let host = registry.host();
+        let line = format!("poll --store store --catalog c={host}/ns/index:v1 --plain-http {host}");
+        let mut command = work.command(&line);
+        let mut poll = command.stdout(Stdio::null()).spawn().unwrap();
+        until("the pull has begun", async || {
+            registry.count(Kind::Blob) > 0
+        })
+        .await;
+        let sent = Command::new("kill")
+            .args(["-s", signal, &poll.id().to_string()])
+            .status();
+        assert!(sent.unwrap().success());
+        let ended = block_in_place(|| poll.wait()).unwrap();
+        assert_eq!(ended.code(), Some(code), "{signal}");
     }
 }
 

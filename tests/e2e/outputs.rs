@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{self, PipeWriter};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::thread;
@@ -472,6 +473,56 @@ async fn no_command_prints_what_changes_a_terminal() {
         !refused.to_string().contains(is_terminal_control),
         "{refused}"
     );
+}
+
+/// `catalog-mirror search | head` is what people type, and `head` may have ended before anything is
+/// printed. The log and the errors may go to a closed pipe too.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_command_complains_about_a_closed_pipe() {
+    let site = EvilSite::start().await;
+    let commands = commands(&site.work);
+    let helps = commands.iter().map(|command| format!("{command} --help"));
+    let others = [
+        "--version",
+        "--help",
+        "--unknown",
+        "export --store store --to -",
+        "compose --store store --image oci:layout:v1 compose.yaml",
+    ];
+    let lines = LINES.iter().chain(&others).map(|line| (*line).to_owned());
+    let lines: Vec<String> = lines.chain(helps).collect();
+    let wrong = found_in_all(&lines, |line| {
+        let mut found = Vec::new();
+        for option in ["", " --json", " -vv"] {
+            let whole = format!("{line}{option}");
+            let output = site.command(&whole).stdout(closed_pipe()).output();
+            let output = output.expect("the binary runs");
+            let errors = String::from_utf8_lossy(&output.stderr);
+            let is_quiet = !errors.contains("panicked") && !errors.contains("Broken pipe");
+            if !is_quiet || !is_code(output.status.code()) {
+                found.push(format!("{whole}: {output:?}"));
+            }
+            let mut silent = site.command(&whole);
+            let status = silent.stdout(closed_pipe()).stderr(closed_pipe()).status();
+            let code = status.expect("the binary runs").code();
+            if !is_code(code) {
+                found.push(format!("{whole}, without standard error: {code:?}"));
+            }
+        }
+        found
+    });
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Returns true for the exit codes of the help. A panic gives 101, and a signal none.
+fn is_code(code: Option<i32>) -> bool {
+    matches!(code, Some(0 | 1 | 2 | 10))
+}
+
+/// Returns the end of a pipe that takes nothing, because the other end is closed.
+fn closed_pipe() -> PipeWriter {
+    let (_, writer) = io::pipe().expect("there is room for a pipe");
+    writer
 }
 
 /// Secret of the command lines and of the environment.

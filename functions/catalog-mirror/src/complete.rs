@@ -6,8 +6,9 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::{collections::BTreeSet, env, io, sync::Arc};
+use std::{collections::BTreeSet, env, sync::Arc};
 
+use anyhow::Context;
 use clap::{Command, ValueHint};
 use clap_complete::engine::{
     ArgValueCandidates, ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter,
@@ -27,17 +28,20 @@ const PROGRAM: &str = "catalog-mirror";
 
 /// Answers a shell and exits, if one asks about the command line.
 pub(crate) fn answer(command_line: fn() -> Command) {
-    let factory = || with_candidates(command_line());
-    CompleteEnv::with_factory(factory).var(VARIABLE).complete();
+    CompleteEnv::with_factory(|| with_candidates(command_line()))
+        .var(VARIABLE)
+        .complete();
 }
 
 /// Prints the script that makes a shell ask.
-pub(crate) fn print_script(shell: Shell) -> io::Result<()> {
+pub(crate) fn print_script(shell: Shell) -> anyhow::Result<()> {
     let shells = Shells::builtins();
-    let shell = shells
+    let completer = shells
         .completer(&shell.to_string())
-        .ok_or(io::ErrorKind::Unsupported)?;
-    shell.write_registration(VARIABLE, PROGRAM, PROGRAM, PROGRAM, &mut io::stdout())
+        .with_context(|| format!("{shell} has no script"))?;
+    let mut script = Vec::new();
+    completer.write_registration(VARIABLE, PROGRAM, PROGRAM, PROGRAM, &mut script)?;
+    terminal::print_bytes(&script)
 }
 
 /// Returns the command line with candidates for the names of catalogs and packages, and for paths.

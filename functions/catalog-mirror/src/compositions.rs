@@ -92,9 +92,8 @@ pub(crate) async fn print_lines(rendering: Rendering) -> anyhow::Result<()> {
 fn write_lines(rendering: &Rendering) -> anyhow::Result<()> {
     let output: Sink = Box::new(BufWriter::with_capacity(1 << 20, io::stdout()));
     match rendering.write_all([(Kind::All(Encoding::Identity), output)].into()) {
-        // `catalog-mirror render ... | head` is not a failure.
-        Err(RenderError::Sink { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => {
-            Ok(())
+        Err(RenderError::Sink { source, .. }) => {
+            terminal::until_closed(Err(source)).context("cannot print the catalog")
         }
         written => written.map(drop).context("cannot print the catalog"),
     }

@@ -3,14 +3,12 @@
 use std::io;
 use std::path::Path;
 
-use clap::CommandFactory;
-
-use crate::commands::Cli;
+use clap::Command;
 
 /// Writes a page for the program and one for each command into an existing folder.
-pub(crate) fn write_pages(folder: &Path) -> io::Result<()> {
+pub(crate) fn write_pages(command_line: Command, folder: &Path) -> io::Result<()> {
     // Without commit and compiler, so that all builds of a release have the same pages.
-    let command = Cli::command().version(env!("CARGO_PKG_VERSION"));
+    let command = command_line.version(env!("CARGO_PKG_VERSION"));
     clap_mangen::generate_to(command, folder)
 }
 
@@ -18,12 +16,15 @@ pub(crate) fn write_pages(folder: &Path) -> io::Result<()> {
 mod tests {
     use std::fs;
 
+    use clap::CommandFactory;
+
     use super::*;
+    use crate::commands::Cli;
 
     #[test]
     fn manual_has_page_for_each_visible_command() {
         let folder = tempfile::tempdir().unwrap();
-        write_pages(folder.path()).unwrap();
+        write_pages(Cli::command(), folder.path()).unwrap();
         let visible: Vec<String> = Cli::command()
             .get_subcommands()
             .filter(|command| !command.is_hide_set())
@@ -40,7 +41,7 @@ mod tests {
     #[test]
     fn manual_page_has_version_without_commit() {
         let folder = tempfile::tempdir().unwrap();
-        write_pages(folder.path()).unwrap();
+        write_pages(Cli::command(), folder.path()).unwrap();
         let page = fs::read_to_string(folder.path().join("catalog-mirror.1")).unwrap();
         assert!(page.contains(concat!("v", env!("CARGO_PKG_VERSION"))));
         assert!(!page.contains("commit"), "{page}");

@@ -2,7 +2,7 @@
 
 use publish::{ChangedPackages, Report};
 use sync::SyncReport;
-use terminal::{Exit, bytes, cell, millis, print_error, short};
+use terminal::{Exit, bytes, cell, millis, print_error, say, short};
 
 use crate::args::ReportArgs;
 use crate::table::{Column, Table, print};
@@ -31,9 +31,8 @@ impl Table for Report {
 /// Prints the reports of polls and rollbacks, then their errors.
 pub(crate) fn print_polls(reports: &[Report], json: bool) -> anyhow::Result<()> {
     print(reports, json)?;
-    if !json {
-        let failed = |report: &Report| print_error(&report.catalog, report.error_text());
-        reports.iter().for_each(failed);
+    for report in reports.iter().filter(|_| !json) {
+        print_error(&report.catalog, report.error_text());
     }
     Ok(())
 }
@@ -46,9 +45,13 @@ pub(crate) fn changes(changes: &ChangedPackages) -> String {
         ('-', changes.removed.len()),
         ('~', changes.changed.len()),
     ];
-    let counts = counts.into_iter().filter(|(_, count)| *count > 0);
-    let counts = counts.map(|(sign, count)| format!("{sign}{count}"));
-    counts.collect::<Vec<_>>().join(" ")
+    let mut words = Vec::new();
+    for (sign, count) in counts {
+        if count > 0 {
+            words.push(format!("{sign}{count}"));
+        }
+    }
+    words.join(" ")
 }
 
 /// Prints the reports of a sync or an import, then fetched and repaired objects and errors. Returns
@@ -58,15 +61,17 @@ pub(crate) fn print_copies(reports: &[SyncReport], args: ReportArgs) -> anyhow::
     for report in reports.iter().filter(|_| !args.json) {
         let name = &report.catalog;
         for key in &report.not_rebuilt {
-            eprintln!(
+            say(&format!(
                 "{name}: {key} was fetched: the compressor of this program produces other bytes"
-            );
+            ));
         }
         for key in &report.repaired {
-            eprintln!("{name}: {key} was replaced");
+            say(&format!("{name}: {key} was replaced"));
         }
         if report.not_served {
-            eprintln!("{name}: the origin lists it and does not serve it");
+            say(&format!(
+                "{name}: the origin lists it and does not serve it"
+            ));
         }
         print_error(name, report.error.clone());
     }

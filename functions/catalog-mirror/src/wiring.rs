@@ -194,7 +194,7 @@ pub(crate) async fn watch<T>(
     failed: &'static str,
     round: impl AsyncFn() -> anyhow::Result<T>,
 ) -> anyhow::Result<()> {
-    let stop = server::stop_on_signals()?;
+    let stop = server::stop_on_signals()?.token;
     let watching = async {
         loop {
             if let Err(error) = round().await {

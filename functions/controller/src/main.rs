@@ -26,6 +26,7 @@ mod webhook;
 mod wiring;
 mod worker;
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// Allocator of static programs, in place of that of musl. The command line program has the
@@ -43,7 +44,9 @@ fn main() -> ExitCode {
     match run::run(flags) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {}", config::failure(error.as_ref()));
+            let failure = config::failure(error.as_ref());
+            // What cannot be written there can be told nowhere.
+            writeln!(io::stderr(), "error: {failure}").ok();
             ExitCode::FAILURE
         }
     }

@@ -50,7 +50,8 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     let place = wiring::place(&flags);
     let store = wiring::open(&place).await?;
     let mut config = wiring::api_server(flags.kubeconfig.as_deref()).await?;
-    (config.read_timeout, config.reset_reader_on_write) = (Some(READ_TIME), true);
+    config.read_timeout = Some(READ_TIME);
+    config.reset_reader_on_write = true;
     let namespace = match flags.system_namespace.as_str() {
         "" => config.default_namespace.clone(),
         namespace => namespace.to_owned(),
@@ -67,7 +68,7 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
 
     // Everything that can be wrong is found before the first port is open.
     let api = wiring::server(&flags, connections, true)?;
-    let stop = server::stop_on_signals()?;
+    let stop = server::stop_on_signals()?.token;
     let (objects, listed, watching) = watch_objects(&client, stop.clone());
     let role = Arc::new(watch::Sender::new(Role::Follower));
     let served = Arc::new(Served {

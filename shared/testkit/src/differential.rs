@@ -3,6 +3,7 @@
 //! A file of answers has a line for each seed from 0: Go's answer, then a tab and the reason if
 //! this project answers otherwise on purpose. Tests compare with the file;
 //! `scripts/long-checks differential` compares with Go itself.
+#![expect(clippy::print_stdout, reason = "`--nocapture` shows what was measured")]
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write as _;

@@ -1,3 +1,8 @@
+#![expect(
+    clippy::print_stdout,
+    reason = "the report is the result of the load test"
+)]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 

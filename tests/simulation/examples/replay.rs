@@ -1,4 +1,5 @@
 //! Runs seeds of the simulation and prints what happened: `replay SEED...`
+#![expect(clippy::print_stdout, reason = "what it prints is its result")]
 
 use simulation::{Scenario, run};
 

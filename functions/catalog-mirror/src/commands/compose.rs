@@ -7,7 +7,7 @@ use anyhow::Context;
 use clap::Args;
 use inspect::write_image;
 use source::Source;
-use terminal::cell;
+use terminal::{cell, print_line, print_report, print_text, say};
 
 use crate::args::{CatalogAccess, is_source};
 use crate::table::{Column, Table, print_table};
@@ -68,18 +68,18 @@ fn image_target(text: &str) -> Result<Source, Box<dyn std::error::Error + Send +
 }
 
 pub(crate) async fn run(args: ComposeArgs) -> anyhow::Result<()> {
-    let place = || args.file.display().to_string();
-    let composition = chosen(compositions::read(&args.file)?, &args).with_context(place)?;
+    let composition = chosen(compositions::read(&args.file)?, &args)
+        .with_context(|| args.file.display().to_string())?;
     let reader = wiring::sources(&args.access.registries)?;
     let composer = compositions::open(composition, &args.file, &args.access, &reader).await?;
     if args.explain {
         let explanation = composer.explain().await?;
         print_notices(&explanation);
         let decisions = explanation.decisions.unwrap_or_default();
-        return terminal::print_report(&decisions, args.json, |decisions| {
+        return print_report(&decisions, args.json, |decisions| {
             let folded = FoldedDecisions::of(decisions.clone());
             print_table(&folded.rows)?;
-            terminal::print_text(&format!("{}\n", folded.sum))
+            print_text(&format!("{}\n", folded.sum))
         });
     }
     let composed = composer.compose().await?;
@@ -89,18 +89,22 @@ pub(crate) async fn run(args: ComposeArgs) -> anyhow::Result<()> {
     };
     let written = write_image(&reader.sources, &target, composed.rendering).await?;
     if written.was_there {
-        eprintln!("{target} is this image already; nothing was pushed");
+        say(&format!(
+            "{target} is this image already; nothing was pushed"
+        ));
     }
-    println!("{}", written.digest);
-    Ok(())
+    print_line(written.digest.as_str())
 }
 
 fn print_notices(explanation: &Explanation) {
     for notice in &explanation.notices {
-        terminal::say(&format!("notice: {notice}"));
+        say(&format!("notice: {notice}"));
     }
     if explanation.more_notices > 0 {
-        eprintln!("notice: {} more notices", explanation.more_notices);
+        say(&format!(
+            "notice: {} more notices",
+            explanation.more_notices
+        ));
     }
 }
 
@@ -114,10 +118,10 @@ fn chosen(file: ComposeFile, args: &ComposeArgs) -> anyhow::Result<Composition> 
         ComposeFile::Composition(composition) => Ok(composition),
         ComposeFile::ImageSet(image_set) => {
             if !image_set.ignored.is_empty() {
-                eprintln!(
+                say(&format!(
                     "notice: not used by the mirror: {}",
                     image_set.ignored.join(", ")
-                );
+                ));
             }
             Ok(image_set.entry(args.entry.as_deref())?.1)
         }

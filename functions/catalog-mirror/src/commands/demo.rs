@@ -7,6 +7,7 @@ use publish::{Catalog, Mirror, PollOptions};
 use reader::{PublishedCatalogs, ReaderSettings};
 use source::{Source, Sources};
 use store::{FolderStore, Store};
+use terminal::print_line;
 
 use crate::reports::print_polls;
 use crate::wiring;
@@ -41,7 +42,7 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<()> {
     tag(&layout, "v1")?;
     // In the temporary folder, so that nothing stays behind.
     let store: Arc<dyn Store> = Arc::new(FolderStore::open(folder.path().join("store"))?);
-    let stop = server::stop_on_signals()?;
+    let stop = server::stop_on_signals()?.token;
     let mut registry = Registry::with_prefix("catalog_mirror");
     let polls = publish::PollMetrics::register(&mut registry);
     let requests = api::HttpMetrics::register(&mut registry);
@@ -68,19 +69,19 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<()> {
     let catalog = Catalog::new(NAME.parse()?, source);
     let images = Sources::new(source::SourceSettings::default())?;
     let mirror = Mirror::new(images, store, publish::MirrorSettings::default(), polls);
-    println!(
-        "An example catalog image is polled, published and served. Nothing leaves this machine.\n"
-    );
+    print_line(
+        "An example catalog image is polled, published and served. Nothing leaves this machine.\n",
+    )?;
     let poll = async |title: &str| -> anyhow::Result<()> {
         let report = mirror.poll(&catalog, PollOptions::default()).await;
-        println!("{title}");
+        print_line(title)?;
         print_polls(slice::from_ref(&report), false)?;
-        println!();
+        print_line("")?;
         report.error.map_or(Ok(()), |error| Err(error.into()))
     };
     poll("The first poll publishes everything:").await?;
     poll("The second poll finds the same digest and does nothing:").await?;
-    println!("{}", invitation(&url));
+    print_line(&invitation(&url))?;
     let update = async {
         tokio::time::sleep(args.update_after).await;
         tag(&layout, "v2")?;
@@ -89,7 +90,9 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<()> {
     if let Some(updated) = stop.run_until_cancelled(update).await {
         updated?;
         let hint = if args.once { "" } else { " Stop with Ctrl-C." };
-        println!("Ask again: the content hash and the ETags have changed.{hint}");
+        print_line(&format!(
+            "Ask again: the content hash and the ETags have changed.{hint}"
+        ))?;
     }
     if args.once {
         // Otherwise the server would run until a signal.

@@ -5,8 +5,7 @@ use serde_json::json;
 use upkeep::{GcError, GcOptions, GcReport, GcStep, NextStep};
 
 use crate::args::{Access, KeyArgs, StoreArgs, files_and_keys};
-use terminal::Exit;
-use terminal::{bytes, cell, print_rows, printable};
+use terminal::{Exit, bytes, cell, print_line, print_rows, printable};
 
 #[derive(Debug, Args)]
 #[command(
@@ -69,13 +68,14 @@ pub(crate) async fn run(args: GcArgs) -> anyhow::Result<Exit> {
 
 /// Prints the step that was taken, the next one, and the numbers of objects.
 fn print_collection(report: &GcReport) -> anyhow::Result<()> {
-    let (step, condemned) = if report.dry_run {
-        ("changed nothing", "would be condemned")
-    } else {
-        (report.step.as_str(), "condemned")
-    };
+    let mut step = report.step.as_str();
+    let mut condemned = "condemned";
+    if report.dry_run {
+        step = "changed nothing";
+        condemned = "would be condemned";
+    }
     let next = report.next.map(next).unwrap_or_default();
-    println!("gc {step}; the state is {}{next}", report.state);
+    print_line(&format!("gc {step}; the state is {}{next}", report.state))?;
     let is_marked = report.snapshots > 0 || report.kept.objects > 0;
     let rows = [
         ("kept", is_marked.then_some(report.snapshots), report.kept),
@@ -84,13 +84,20 @@ fn print_collection(report: &GcReport) -> anyhow::Result<()> {
         ("left", None, report.left),
     ];
     let rows = rows.map(|(state, snapshots, objects)| {
-        let (count, size) = (objects.objects.to_string(), bytes(objects.bytes));
-        vec![state.to_owned(), cell(snapshots), count, size]
+        vec![
+            state.to_owned(),
+            cell(snapshots),
+            objects.objects.to_string(),
+            bytes(objects.bytes),
+        ]
     });
     print_rows(&["", "SNAPSHOTS", "OBJECTS", "SIZE"], &rows)?;
     for state in &report.unreadable {
-        let (catalog, error) = (&state.catalog, printable(&state.error));
-        println!("{catalog}: an earlier snapshot is damaged and keeps nothing: {error}");
+        print_line(&format!(
+            "{}: an earlier snapshot is damaged and keeps nothing: {}",
+            state.catalog,
+            printable(&state.error)
+        ))?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 use clap::Args;
 use humantime::format_rfc3339_seconds as time;
 use model::CatalogName;
-use terminal::{cell, short};
+use terminal::{cell, print_line, short};
 use upkeep::HistoryState;
 
 use crate::args::{Access, StoreArgs};
@@ -30,7 +30,7 @@ pub(crate) async fn run(args: HistoryArgs) -> anyhow::Result<()> {
     let states = upkeep::history(&*store, &current).await?;
     print(&states, args.json)?;
     if !args.json && current.rolled_back.is_some() {
-        println!("{}: {HELD_BACK}", args.name);
+        print_line(&format!("{}: {HELD_BACK}", args.name))?;
     }
     Ok(())
 }

@@ -2,12 +2,12 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 
-use ::sync::{Archive, Importer, Manifest, PackedCatalog, SyncOptions, VolumeFile};
+use ::sync::{Archive, Importer, Manifest, SyncOptions, VolumeFile};
 use anyhow::Context;
 use clap::Args;
 use model::Outcome;
 
-use terminal::{Exit, printable, short};
+use terminal::{Exit, printable, say, short};
 
 use crate::args::{Access, AllowArgs, ReportArgs, StoreArgs, TrustArgs};
 use crate::published::receipt;
@@ -56,7 +56,9 @@ pub(crate) async fn run(args: ImportArgs) -> anyhow::Result<Exit> {
         .iter()
         .all(|report| report.outcome == Outcome::Unchanged)
     {
-        eprintln!("{exported} brings nothing new: the store has its state already");
+        say(&format!(
+            "{exported} brings nothing new: the store has its state already"
+        ));
     }
     if let Some(path) = &args.receipt {
         let bytes = receipt(&*store, &[]).await?;
@@ -67,13 +69,17 @@ pub(crate) async fn run(args: ImportArgs) -> anyhow::Result<Exit> {
 
 /// Returns the archive in words: its file, the states that it holds, and the time of its export.
 fn described(files: &[PathBuf], manifest: &Manifest) -> String {
-    let state = |packed: &PackedCatalog| {
+    let mut facts = Vec::new();
+    for packed in &manifest.catalogs {
         let content = short(&packed.content_hash);
-        format!("{} {content} at serial {}", packed.name, packed.serial)
-    };
-    let mut facts: Vec<String> = manifest.catalogs.iter().map(state).collect();
-    let time = manifest.exported_at.iter();
-    facts.extend(time.map(|time| format!("exported at {}", printable(time))));
+        facts.push(format!(
+            "{} {content} at serial {}",
+            packed.name, packed.serial
+        ));
+    }
+    if let Some(time) = &manifest.exported_at {
+        facts.push(format!("exported at {}", printable(time)));
+    }
     format!("the archive {} ({})", files[0].display(), facts.join(", "))
 }
 

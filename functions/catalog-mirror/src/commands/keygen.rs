@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
+use terminal::print_line;
 use trust::SigningKey;
 
 #[derive(Debug, Args)]
@@ -31,8 +32,7 @@ pub(crate) fn run(args: &KeygenArgs) -> anyhow::Result<()> {
         fs::remove_file(&args.file).ok();
         return Err(error);
     }
-    println!("{}  {}", public.id(), public_path.display());
-    Ok(())
+    print_line(&format!("{}  {}", public.id(), public_path.display()))
 }
 
 /// Writes a new file. An existing one is never replaced: the key in it may be in use.

@@ -1,5 +1,5 @@
 use clap::Args;
-use model::{CatalogName, Current, Key, ShardRef, SignedBy, Status, Verified};
+use model::{CatalogName, Current, Key, ShardRef, Status, Verified};
 use serde::Serialize;
 use store::{Store, StoreExt};
 
@@ -7,7 +7,7 @@ use crate::args::{Access, StoreArgs};
 use crate::published;
 use crate::reports::HELD_BACK;
 use crate::table::{Column, Table, print};
-use terminal::{age, bytes, cell, printable, short};
+use terminal::{age, bytes, cell, print_line, printable, short};
 
 #[derive(Debug, Args)]
 pub(crate) struct LsArgs {
@@ -60,10 +60,10 @@ async fn catalogs(store: &dyn Store, json: bool) -> anyhow::Result<()> {
     print(&rows, json)?;
     for row in rows.iter().filter(|_| !json) {
         if row.current.rolled_back.is_some() {
-            println!("{}: {HELD_BACK}", row.name);
+            print_line(&format!("{}: {HELD_BACK}", row.name))?;
         }
         if let Some(error) = row.status.as_ref().and_then(|status| status.error.as_ref()) {
-            println!("{}: {}", row.name, printable(error));
+            print_line(&format!("{}: {}", row.name, printable(error)))?;
         }
     }
     Ok(())
@@ -110,14 +110,12 @@ impl Table for ListedCatalog {
 
 /// Returns the method of each signature and the first 12 characters of its key.
 fn signers(verified: &Verified) -> String {
-    let one = |by: &SignedBy| {
-        format!(
-            "{} {}",
-            by.method,
-            by.key.chars().take(12).collect::<String>()
-        )
-    };
-    verified.by.iter().map(one).collect::<Vec<_>>().join(", ")
+    let mut signers = Vec::new();
+    for by in &verified.by {
+        let key: String = by.key.chars().take(12).collect();
+        signers.push(format!("{} {key}", by.method));
+    }
+    signers.join(", ")
 }
 
 impl Table for ShardRef {

@@ -10,6 +10,7 @@ use config::poll_interval;
 use model::CatalogName;
 use serde_json::Value;
 use store::Store;
+use terminal::{print_text, say};
 
 use crate::args::{Access, StoreArgs};
 use crate::{needs, published};
@@ -100,30 +101,29 @@ pub(crate) async fn run(args: ManifestsArgs) -> anyhow::Result<()> {
             is_served,
             "name the registry of the images with --images-at"
         );
-        return terminal::print_text(&carry::yaml(&documents)?);
+        return print_text(&carry::yaml(&documents)?);
     };
     if target.is_plain {
-        eprintln!("{}", TargetRegistry::plain_warning(&target.host));
+        say(&TargetRegistry::plain_warning(&target.host));
     }
     let needs = needs::required(&*store, &names).await?;
-    let mirrors = ImageMirrors::new(
-        target,
-        needs.images.keys().map(String::as_str),
-        &terminal::say,
-    );
+    let mirrors = ImageMirrors::new(target, needs.images.keys().map(String::as_str), &say);
     match args.kind {
-        ManifestKind::RegistriesConf => terminal::print_text(&mirrors.registries_conf()),
+        ManifestKind::RegistriesConf => print_text(&mirrors.registries_conf()),
         ManifestKind::HostsToml => {
-            let files = mirrors.hosts_toml().into_iter();
-            let files = files
-                .map(|(host, text)| format!("# /etc/containerd/certs.d/{host}/hosts.toml\n{text}"));
-            terminal::print_text(&files.collect::<Vec<_>>().join("\n"))
+            let mut files = Vec::new();
+            for (host, text) in mirrors.hosts_toml() {
+                files.push(format!(
+                    "# /etc/containerd/certs.d/{host}/hosts.toml\n{text}"
+                ));
+            }
+            print_text(&files.join("\n"))
         }
         ManifestKind::All | ManifestKind::MirrorSets => {
             documents.extend(mirrors.manifests());
-            terminal::print_text(&carry::yaml(&documents)?)
+            print_text(&carry::yaml(&documents)?)
         }
-        _ => terminal::print_text(&carry::yaml(&documents)?),
+        _ => print_text(&carry::yaml(&documents)?),
     }
 }
 
@@ -137,7 +137,7 @@ async fn of_catalogs(
     let host = registry_host(url)?;
     // The registry API of OLM v0 has no TLS in any case.
     if url.starts_with("http://") && args.kind != ManifestKind::CatalogsourceAddress {
-        eprintln!("{}", TargetRegistry::plain_warning(host));
+        say(&TargetRegistry::plain_warning(host));
     }
     let mut targets = Vec::new();
     for name in names {

@@ -28,7 +28,7 @@ mod verify;
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, Parser, Subcommand, ValueHint};
+use clap::{ArgAction, CommandFactory, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 use tracing::{Instrument, info_span};
 
@@ -81,7 +81,8 @@ Exit codes:
   0   the command succeeded, whether or not it published something
   1   something failed, was refused or is damaged
   2   the command line is wrong
-  10  with --detailed-exitcode: something was published; from diff: there are differences";
+  10  with --detailed-exitcode: something was published; from diff: there are differences
+  130 Ctrl-C has stopped the command (143: SIGTERM)";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -256,7 +257,7 @@ async fn dispatch(command: Command) -> anyhow::Result<Exit> {
         Command::Keygen(args) => keygen::run(&args)?,
         Command::Demo(args) => demo::run(args).instrument(info_span!("demo")).await?,
         Command::Completions { shell } => complete::print_script(shell)?,
-        Command::Man { folder } => manual::write_pages(&folder)?,
+        Command::Man { folder } => manual::write_pages(Cli::command(), &folder)?,
     }
     Ok(Exit::Success)
 }

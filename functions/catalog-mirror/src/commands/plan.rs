@@ -14,8 +14,7 @@ use crate::args::CatalogAccess;
 use crate::catalog::{self, CATALOG_HELP};
 use crate::table::{Column, Table, print_table};
 use crate::wiring;
-use terminal::Exit;
-use terminal::{cell, print_report, print_text, printable, say, wrapped};
+use terminal::{Exit, cell, print_report, print_text, printable, say, wrapped};
 
 #[derive(Debug, Args)]
 #[command(after_help = format!("\

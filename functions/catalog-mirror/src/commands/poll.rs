@@ -5,7 +5,8 @@ use config::{Config, ServerConfig};
 use futures_util::future::join_all;
 use model::CatalogName;
 use publish::Catalog;
-use terminal::Exit;
+use server::StopSignal;
+use terminal::{Exit, print_failure};
 
 use crate::args::{Access, CatalogArgs, ReportArgs, StoreArgs};
 use crate::reports::print_polls;
@@ -50,12 +51,16 @@ pub(crate) async fn run(args: PollArgs) -> anyhow::Result<Exit> {
     let shown = progress::show_poll(mirror.progress(), args.report.json);
     let stop = server::stop_on_signals()?;
     let polling = mirror.poll_all(&catalogs, args.force);
-    let reports = stop.run_until_cancelled(polling).await;
+    let reports = stop.token.run_until_cancelled(polling).await;
     shown.finish_and_clear();
     let Some(reports) = reports else {
         // Ctrl-C is no death of the process.
         mirror.withdraw_pulls().await;
-        anyhow::bail!("stopped by a signal");
+        print_failure("error", "stopped by a signal");
+        return Ok(match stop.signal() {
+            Some(StopSignal::Terminate) => Exit::Terminated,
+            _ => Exit::Interrupted,
+        });
     };
     print_polls(&reports, args.report.json)?;
     // After the report is printed: a receiver that does not answer must not delay it.
@@ -77,6 +82,9 @@ fn chosen(config: &Config, names: &[CatalogName]) -> anyhow::Result<Vec<Catalog>
     if known.is_empty() {
         anyhow::bail!("there is nothing to poll: name catalogs with --config or --catalog");
     }
-    let is_chosen = |catalog: &&Catalog| names.is_empty() || names.contains(&catalog.name);
-    Ok(config.catalogs.iter().filter(is_chosen).cloned().collect())
+    let mut chosen = config.catalogs.clone();
+    if !names.is_empty() {
+        chosen.retain(|catalog| names.contains(&catalog.name));
+    }
+    Ok(chosen)
 }

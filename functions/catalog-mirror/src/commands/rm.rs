@@ -4,8 +4,7 @@ use model::CatalogName;
 
 use crate::args::{Access, StoreArgs};
 use crate::published;
-use terminal::Exit;
-use terminal::join;
+use terminal::{Exit, join, print_failure, print_line, say};
 
 #[derive(Debug, Args)]
 pub(crate) struct RmArgs {
@@ -28,19 +27,19 @@ pub(crate) async fn run(args: RmArgs) -> anyhow::Result<Exit> {
         followers.retain(|follower| !args.names.contains(follower));
         if !args.force && !followers.is_empty() {
             let followers = join(&followers);
-            eprintln!(
+            say(&format!(
                 "{name}: compositions are made of it: {followers}. Remove them too, or add --force."
-            );
+            ));
             exit = Exit::Failed;
             continue;
         }
         let removed = publish::remove(&*store, name).await;
         match removed.with_context(|| format!("cannot remove {name}"))? {
-            Some(removed) => println!(
+            Some(removed) => print_line(&format!(
                 "{name}: removed {removed} documents. Its objects stay until `catalog-mirror gc` has collected them."
-            ),
+            ))?,
             None => {
-                terminal::print_failure("error", &published::unknown(&*store, name).await?);
+                print_failure("error", &published::unknown(&*store, name).await?);
                 exit = Exit::Failed;
             }
         }

@@ -9,8 +9,7 @@ use store::{Store, read_stored};
 
 use crate::args::{Access, StoreArgs};
 use crate::published;
-use terminal::Exit;
-use terminal::{cut, print_json, print_rows};
+use terminal::{Exit, cut, print_json, print_line, print_rows};
 
 /// Longest sentence about a package in the table, in characters.
 const SUMMARY_CHARS: usize = 60;
@@ -73,7 +72,8 @@ pub(crate) async fn run(args: SearchArgs) -> anyhow::Result<Exit> {
         offset: 0,
         limit: args.limit,
     };
-    let (mut answers, mut exit) = (Vec::new(), Exit::Success);
+    let mut answers = Vec::new();
+    let mut exit = Exit::Success;
     for name in published::some_names(&*store, &args.catalog).await? {
         match search(&*store, &name, &query).await {
             Ok(answer) => answers.push(answer),
@@ -131,22 +131,15 @@ fn print_found(answers: &[SearchAnswer], limit: usize) -> anyhow::Result<()> {
     hits.sort_by(|(_, one), (_, other)| other.score.total_cmp(&one.score));
     hits.truncate(limit);
     let rows = hits.iter().map(|(catalog, hit)| {
-        let (package, name, version) = (&hit.package, &hit.display_name, &hit.version);
-        let (channel, provider, summary) = (
-            &hit.channel,
-            &hit.provider,
-            &cut(&hit.summary, SUMMARY_CHARS),
-        );
-        let cells = [
-            catalog.as_str(),
-            package,
-            name,
-            version,
-            channel,
-            provider,
-            summary,
-        ];
-        cells.map(str::to_owned).to_vec()
+        vec![
+            catalog.to_string(),
+            hit.package.clone(),
+            hit.display_name.clone(),
+            hit.version.clone(),
+            hit.channel.clone(),
+            hit.provider.clone(),
+            cut(&hit.summary, SUMMARY_CHARS),
+        ]
     });
     let heads = [
         "CATALOG", "PACKAGE", "NAME", "VERSION", "CHANNEL", "PROVIDER", "SUMMARY",
@@ -154,11 +147,10 @@ fn print_found(answers: &[SearchAnswer], limit: usize) -> anyhow::Result<()> {
     print_rows(&heads, &rows.collect::<Vec<_>>())?;
     let total: u64 = answers.iter().map(|answer| answer.found.total).sum();
     match total.saturating_sub(hits.len() as u64) {
-        0 if total == 0 => println!("no package has all of these words"),
-        0 => {}
-        more => println!(
+        0 if total == 0 => print_line("no package has all of these words"),
+        0 => Ok(()),
+        more => print_line(&format!(
             "{more} more; --limit shows more of them, --category, --provider and --arch fewer"
-        ),
+        )),
     }
-    Ok(())
 }

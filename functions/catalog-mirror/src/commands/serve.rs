@@ -91,7 +91,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let polled = CancellationToken::new();
     // Signals are handled before the log says that the server listens: a supervisor may stop it
     // from then on.
-    let stop = server::stop_on_signals()?;
+    let stop = server::stop_on_signals()?.token;
     let polling = if args.no_poll {
         polled.cancel();
         None
@@ -181,8 +181,8 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
         prepared.await;
         is_ready.store(true, Ordering::Relaxed);
     };
-    let waiting = stop.clone().run_until_cancelled_owned(waiting);
-    tasks.push(tokio::spawn(waiting.map(drop)));
+    let until_stop = stop.clone().run_until_cancelled_owned(waiting);
+    tasks.push(tokio::spawn(until_stop.map(drop)));
     let router = api::router(catalogs, settings, requests).merge(page);
     server.run(listener, router, stop.clone()).await;
     stop.cancel();

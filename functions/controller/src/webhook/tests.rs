@@ -1,4 +1,5 @@
 //! Reviews over sockets, and the memory that they take.
+#![expect(clippy::print_stdout, reason = "`--nocapture` shows what was measured")]
 
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;

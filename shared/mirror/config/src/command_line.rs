@@ -1,5 +1,7 @@
 //! Errors of a command line, which may hold the passwords of URLs.
 
+use std::io::Write;
+
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, Error};
 use model::text::{is_unprintable, line, value_without_secrets, without_secrets};
@@ -15,7 +17,8 @@ pub fn parse_arguments<P: Parser>() -> P {
         if !error.use_stderr() {
             error.exit();
         }
-        anstream::eprint!("{}", shown(&mut error));
+        // What cannot be written there can be told nowhere.
+        write!(anstream::stderr(), "{}", shown(&mut error)).ok();
         std::process::exit(error.exit_code());
     })
 }

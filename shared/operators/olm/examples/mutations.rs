@@ -3,6 +3,7 @@
 //!
 //! Usage: `mutations [FILE]`. FILE has canonical lines of a package with three bundles, in place of
 //! the small catalog.
+#![expect(clippy::print_stdout, reason = "what it prints is its result")]
 
 #[path = "../tests/it/mutations/mod.rs"]
 mod mutations;

@@ -18,7 +18,7 @@ mod watched;
 pub use error::FileError;
 pub use limits::ServerLimits;
 pub use metrics::{ServerMetrics, metrics_route};
-pub use process::{block_on, limit_arenas, stop_on_signals};
+pub use process::{Stop, StopSignal, block_on, limit_arenas, stop_on_signals};
 pub use receive::{ReceiveError, receive};
 pub use request::Front;
 pub use server::Server;

@@ -1,4 +1,7 @@
-use std::{env, io, os::unix::process::CommandExt, process::Command};
+use std::os::unix::process::CommandExt;
+use std::process::{self, Command};
+use std::sync::{Arc, OnceLock};
+use std::{env, io};
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -65,27 +68,65 @@ pub fn limit_arenas(runs_on: bool) -> io::Result<()> {
     Err(again.args(arguments).env(VARIABLE, ARENAS).exec())
 }
 
-/// Returns a token that the first SIGTERM or SIGINT cancels. A second signal ends the program at
+/// Signal that asks a program to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopSignal {
+    /// SIGINT, which a terminal sends for Ctrl-C.
+    Interrupt,
+    /// SIGTERM, which a supervisor sends.
+    Terminate,
+}
+
+impl StopSignal {
+    /// Returns the exit code by which shells tell that the signal has ended a command.
+    const fn exit_code(self) -> i32 {
+        match self {
+            Self::Interrupt => 130,
+            Self::Terminate => 143,
+        }
+    }
+}
+
+/// End of a program by a signal.
+#[derive(Debug, Clone)]
+pub struct Stop {
+    /// Token that the first signal cancels.
+    pub token: CancellationToken,
+    received: Arc<OnceLock<StopSignal>>,
+}
+
+impl Stop {
+    /// Returns the signal, once one was received.
+    pub fn signal(&self) -> Option<StopSignal> {
+        self.received.get().copied()
+    }
+}
+
+/// Handles SIGTERM and SIGINT: the first one cancels a token, and a second one ends the program at
 /// once.
 ///
 /// # Errors
 /// If the handlers cannot be installed.
-pub fn stop_on_signals() -> io::Result<CancellationToken> {
-    let stop = CancellationToken::new();
-    let (mut terminate, mut interrupt) = (
-        signal(SignalKind::terminate())?,
-        signal(SignalKind::interrupt())?,
-    );
-    let cancel = stop.clone();
+pub fn stop_on_signals() -> io::Result<Stop> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let stop = Stop {
+        token: CancellationToken::new(),
+        received: Arc::default(),
+    };
+    let stopped = stop.clone();
     tokio::spawn(async move {
-        for first in [true, false] {
-            tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {} }
-            if !first {
+        loop {
+            let received = tokio::select! {
+                _ = terminate.recv() => StopSignal::Terminate,
+                _ = interrupt.recv() => StopSignal::Interrupt,
+            };
+            if stopped.received.set(received).is_err() {
                 // The user does not want to wait for running answers.
-                std::process::exit(1);
+                process::exit(received.exit_code());
             }
             tracing::info!("stopping after a signal");
-            cancel.cancel();
+            stopped.token.cancel();
         }
     });
     Ok(stop)

@@ -13,6 +13,10 @@ pub enum Exit {
     /// Something was published and `--detailed-exitcode` was given, or `diff` found a difference.
     // Not 2, which terraform takes for this: here 2 is a wrong command line.
     Changed = 10,
+    /// Ctrl-C (SIGINT) has stopped the command: 128 and the number of the signal, as shells tell it.
+    Interrupted = 130,
+    /// SIGTERM has stopped the command.
+    Terminated = 143,
 }
 
 impl Exit {

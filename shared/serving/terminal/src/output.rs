@@ -29,7 +29,7 @@ pub(crate) const RESET: &str = "\u{1b}[0m";
 /// Prints an error to standard error. The part in front, such as the name of a catalog, is red on a
 /// terminal.
 pub fn print_failure(what: &str, error: &str) {
-    anstream::eprintln!("{RED}{what}:{RESET} {error}");
+    say_out(&format!("{RED}{what}:{RESET} {error}\n"));
 }
 
 /// Returns the time since an event, for people.
@@ -80,13 +80,32 @@ pub fn print_text(text: &str) -> anyhow::Result<()> {
     write_out(&model::text::printable(text))
 }
 
+/// Prints a line. What could change the terminal is escaped.
+pub fn print_line(line: &str) -> anyhow::Result<()> {
+    print_text(&format!("{line}\n"))
+}
+
+/// Prints bytes for another program as they are.
+pub fn print_bytes(bytes: &[u8]) -> anyhow::Result<()> {
+    until_closed(io::stdout().lock().write_all(bytes))
+}
+
 pub(crate) fn write_out(text: &str) -> anyhow::Result<()> {
     // Leaves out colours unless standard output is a terminal, and with NO_COLOR.
-    match anstream::stdout().lock().write_all(text.as_bytes()) {
-        // `catalog-mirror images ... | head` is not a failure.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(()),
+    until_closed(anstream::stdout().lock().write_all(text.as_bytes()))
+}
+
+/// Returns the result of printing. A reader that has enough, such as `head`, is not a failure.
+pub fn until_closed(printed: io::Result<()>) -> anyhow::Result<()> {
+    match printed {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        printed => Ok(printed?),
     }
+}
+
+/// Writes to standard error. What cannot be written there can be told nowhere.
+fn say_out(text: &str) {
+    anstream::stderr().lock().write_all(text.as_bytes()).ok();
 }
 
 /// Returns a size with a binary unit, as `ls -h` prints it.
@@ -124,7 +143,7 @@ pub fn join(names: &[CatalogName]) -> String {
 
 /// Prints a line to standard error, on one line.
 pub fn say(line: &str) {
-    eprintln!("{}", model::text::line(line, usize::MAX));
+    say_out(&format!("{}\n", model::text::line(line, usize::MAX)));
 }
 
 /// Returns a duration in whole milliseconds.
@@ -147,11 +166,13 @@ pub fn show_progress(
     let style = ProgressStyle::with_template("{spinner} {elapsed} {counts}");
     let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());
     let bar = ProgressBar::new_spinner();
-    let write = move |_: &ProgressState, line: &mut dyn std::fmt::Write| {
-        // The line is drawn again soon.
-        line.write_str(&counts()).ok();
-    };
-    bar.set_style(style.with_key("counts", write));
+    bar.set_style(style.with_key(
+        "counts",
+        move |_: &ProgressState, line: &mut dyn std::fmt::Write| {
+            // The line is drawn again soon.
+            line.write_str(&counts()).ok();
+        },
+    ));
     bar.enable_steady_tick(UPDATE_INTERVAL);
     bar
 }

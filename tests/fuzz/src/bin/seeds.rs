@@ -1,5 +1,6 @@
 //! Writes the seeds of all targets, and prints the names of the targets:
 //! `seeds FOLDER [CATALOG...]`, where a catalog is a folder of FBC files.
+#![expect(clippy::print_stdout, reason = "what it prints is its result")]
 
 use std::{env, fs, io, path::PathBuf};
 

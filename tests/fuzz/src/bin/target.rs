@@ -2,6 +2,7 @@
 //! calls it with one input after another. Without libFuzzer, it is called with the files on the
 //! command line.
 #![cfg_attr(fuzzing, no_main)]
+#![expect(clippy::print_stdout, reason = "what it prints is its result")]
 
 use std::{env, sync::LazyLock};
 

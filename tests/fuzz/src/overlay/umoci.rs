@@ -1,4 +1,5 @@
 //! Comparison of generated images with what umoci unpacks.
+#![expect(clippy::print_stdout, reason = "`--nocapture` shows what was measured")]
 
 use std::{collections::BTreeSet, env, process::Command};
 

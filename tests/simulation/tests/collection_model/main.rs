@@ -12,6 +12,7 @@
 //!
 //! Pauses are bounded where the protocol says so: [`Ticks::commit`] and [`Ticks::landing`] hold the
 //! pause before the request is sent, too.
+#![expect(clippy::print_stdout, reason = "`--nocapture` shows what was measured")]
 
 mod protocol;
 mod world;

@@ -1,4 +1,5 @@
 //! Scenarios by chance.
+#![expect(clippy::print_stdout, reason = "`--nocapture` shows what was measured")]
 
 use simulation::Scenario;
 

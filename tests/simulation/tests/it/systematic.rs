@@ -1,4 +1,5 @@
 //! Every fault at every single operation of scenarios in which nothing else goes wrong.
+#![expect(clippy::print_stdout, reason = "`--nocapture` shows what was measured")]
 
 use rstest::rstest;
 use simulation::{DamageKind, Fault, Faults, Job, Part, Scenario, Side, Step, Writer, run};

@@ -22,8 +22,7 @@ use self::tools::{Collected, Tools};
 use crate::args::{Access, AllowArgs, RegistryArgs, ReportArgs, StoreArgs};
 use crate::reports::print_copies;
 use crate::{compositions, wiring};
-use terminal::Exit;
-use terminal::{join, say};
+use terminal::{Exit, join, print_line, say};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -170,7 +169,9 @@ async fn carry_out(args: CarryOutArgs) -> anyhow::Result<Exit> {
             fs::remove_file(folder.join(&before.archive)).ok();
         }
         let folder = folder.display();
-        println!("carry {folder} to the other side: catalog-mirror carry in DIR REGISTRY");
+        print_line(&format!(
+            "carry {folder} to the other side: catalog-mirror carry in DIR REGISTRY"
+        ))?;
     }
     Ok(Exit::of_check(failed == 0))
 }
@@ -186,8 +187,12 @@ async fn carry_in(args: CarryInArgs) -> anyhow::Result<Exit> {
     let images_folder = folder.join(IMAGES);
     let (from, to) = (Some(images_folder.as_path()), ImagePlace::Target(target));
     if args.copy.dry_run {
-        let failed = tools.copy(&carried.images, from, to).await;
-        println!("would import {} and push {}", path.display(), join(&names));
+        let failed = tools.copy(&carried.images, from, to).await?;
+        print_line(&format!(
+            "would import {} and push {}",
+            path.display(),
+            join(&names)
+        ))?;
         return Ok(Exit::of_check(failed == 0));
     }
     let store = args.store.open_alone(Access::Create).await?;
@@ -195,7 +200,7 @@ async fn carry_in(args: CarryInArgs) -> anyhow::Result<Exit> {
     let reports = Importer::new(archive, store.clone(), options).run().await?;
     let imported = print_copies(&reports, ReportArgs::default())?;
     let images = &carried.images;
-    let mut failed = tools.copy(images, from, to).await;
+    let mut failed = tools.copy(images, from, to).await?;
     failed += tools.finish(&store, &names, images, &args.cluster).await?;
     Ok(Exit::of_check(imported == Exit::Success && failed == 0))
 }
@@ -214,7 +219,7 @@ async fn carry_across(args: CarryAcrossArgs) -> anyhow::Result<Exit> {
         .collect(&store, &catalogs, ImagePlace::Target(target))
         .await?;
     if args.copy.dry_run {
-        println!("would push {}", join(&found.names));
+        print_line(&format!("would push {}", join(&found.names)))?;
     } else {
         let finished = tools.finish(&store, &found.names, &found.images, &args.cluster);
         found.failed += finished.await?;

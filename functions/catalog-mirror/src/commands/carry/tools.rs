@@ -15,7 +15,7 @@ use store::{Store, read_object};
 use super::{ClusterArgs, CopyArgs};
 use crate::reports::print_polls;
 use crate::{needs, published, wiring};
-use terminal::say;
+use terminal::{print_line, say};
 
 /// The parts that do the work.
 pub(super) struct Tools {
@@ -86,7 +86,7 @@ impl Tools {
         let listed =
             list_images(&self.sources, needs.images.keys().map(String::as_str), &say).await;
         let (images, unlisted) = listed;
-        let uncopied = self.copy(&images, None, to).await;
+        let uncopied = self.copy(&images, None, to).await?;
         let failed = failed + unlisted + uncopied;
         Ok(Collected {
             names,
@@ -102,7 +102,7 @@ impl Tools {
         images: &[CarriedImage],
         from: Option<&Path>,
         to: ImagePlace<'_>,
-    ) -> usize {
+    ) -> anyhow::Result<usize> {
         let copier = ImageCopier {
             skopeo: &self.skopeo,
             sources: &self.sources,
@@ -118,8 +118,10 @@ impl Tools {
             failed,
         } = copier.copy(images).await;
         let all = images.len();
-        println!("{all} images: {copied} {what}, {kept} there already, {failed} failed");
-        failed
+        print_line(&format!(
+            "{all} images: {copied} {what}, {kept} there already, {failed} failed"
+        ))?;
+        Ok(failed)
     }
 
     /// Pushes the catalogs, which come last so that clusters see no catalog before its images, and
@@ -145,12 +147,12 @@ impl Tools {
         }
         check_names(&targets)?;
         if target.is_plain {
-            eprintln!("{}", TargetRegistry::plain_warning(&target.host));
+            say(&TargetRegistry::plain_warning(&target.host));
         }
         for (name, text) in cluster_files(&args.namespace, &targets, images, target, &say)? {
             let path = args.manifests.join(name);
             replace_file(&path, text.as_bytes())?;
-            println!("wrote {}", path.display());
+            print_line(&format!("wrote {}", path.display()))?;
         }
         Ok(failed)
     }
@@ -185,7 +187,7 @@ impl Tools {
         } else {
             "pushed"
         };
-        println!("catalog {} {done}", pushed.image);
+        print_line(&format!("catalog {} {done}", pushed.image))?;
         Ok(pushed)
     }
 }

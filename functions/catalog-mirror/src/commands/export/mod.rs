@@ -1,11 +1,11 @@
 mod tree;
 
 use std::collections::BTreeSet;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use ::sync::{Pack, PackOptions, Receipt, volume_path};
+use ::sync::{ArchiveError, Pack, PackOptions, Receipt, volume_path};
 use clap::Args;
 use config::byte_size;
 use model::{CatalogName, ObjectDigest};
@@ -17,7 +17,7 @@ use self::tree::TreeArgs;
 use crate::args::{Access, StoreArgs};
 use crate::published;
 use crate::table::{Column, Table, print};
-use terminal::{bytes, print_json};
+use terminal::{bytes, print_bytes, print_json, print_line, until_closed};
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
@@ -87,7 +87,8 @@ pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<()> {
     if to.is_dir() {
         to.push(pack.manifest().file_name());
     }
-    let (is_file, json) = (to != Path::new("-"), args.json);
+    let is_file = to != Path::new("-");
+    let json = args.json;
     // An archive is written and synced by blocking calls, for minutes.
     let (pack, volumes) =
         tokio::task::spawn_blocking(move || write(&to, args.volume_size, pack)).await??;
@@ -107,7 +108,9 @@ pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<()> {
             .iter()
             .map(|hash| format!(" --since {hash}"))
             .collect();
-        println!("what changes after this: catalog-mirror export{options}");
+        print_line(&format!(
+            "what changes after this: catalog-mirror export{options}"
+        ))?;
     }
     Ok(())
 }
@@ -139,7 +142,10 @@ fn write(
             volume_size.is_none(),
             "volumes need files, not standard output"
         );
-        pack.write(1, io::BufWriter::new(io::stdout().lock()))?;
+        match pack.write(1, io::BufWriter::new(io::stdout().lock())) {
+            Err(ArchiveError::Write(error)) => until_closed(Err(error))?,
+            written => drop(written?),
+        }
         return Ok((pack, Vec::new()));
     }
     let mut volumes = Vec::new();
@@ -159,7 +165,7 @@ fn write(
 pub(crate) async fn run_receipt(args: ReceiptArgs) -> anyhow::Result<()> {
     let store = args.store.open_alone(Access::Read).await?;
     let bytes = published::receipt(&*store, &args.names).await?;
-    Ok(io::stdout().write_all(&bytes)?)
+    print_bytes(&bytes)
 }
 
 /// Volume of an archive that was written. The other side compares its hash.

@@ -1,5 +1,6 @@
 //! Copies from origins whose objects are damaged, contradict each other, or were made by another
 //! program.
+#![expect(clippy::print_stdout, reason = "a failure tells its case")]
 
 use std::io::{Read, Write};
 use std::sync::Arc;

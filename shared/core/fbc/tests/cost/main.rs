@@ -3,6 +3,7 @@
 //!
 //! Counts are compared, never times. The short run uses small documents, because CI runs it without
 //! optimisation; `scripts/long-checks cost` runs the large ones.
+#![expect(clippy::print_stdout, reason = "`--nocapture` shows what was measured")]
 
 mod documents;
 

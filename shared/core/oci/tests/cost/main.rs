@@ -1,6 +1,7 @@
 //! Cost of one byte of a layer: memory and allocations grow with its size, not faster.
 //!
 //! Counts are compared, never times.
+#![expect(clippy::print_stdout, reason = "`--nocapture` shows what was measured")]
 
 mod layers;
 

@@ -1,5 +1,6 @@
 //! Compare-and-swap between processes: this binary starts itself as writers that count, and kills
 //! some of them.
+#![expect(clippy::print_stdout, reason = "the parent process reads it")]
 
 use std::env;
 use std::io::{BufRead as _, BufReader};

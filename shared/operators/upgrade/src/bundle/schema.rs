@@ -357,12 +357,7 @@ impl<'b> SchemaComparison<'b> {
     }
 
     /// Adds the unsafe changes of a property and of all properties in it.
-    fn compare(
-        &mut self,
-        property: &str,
-        old: &Value,
-        new: &Value,
-    ) -> Result<(), Exceeded> {
+    fn compare(&mut self, property: &str, old: &Value, new: &Value) -> Result<(), Exceeded> {
         self.bounds.budget.charge(PROPERTY_STEPS)?;
         // Most properties are the same in two versions.
         if old == new {

@@ -2,6 +2,7 @@
 //!
 //! Counts are compared, never times. `scripts/long-checks cost` compares the instructions of the
 //! commands on larger inputs.
+#![expect(clippy::print_stdout, reason = "`--nocapture` shows what was measured")]
 
 mod families;
 

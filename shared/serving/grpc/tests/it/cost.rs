@@ -1,4 +1,5 @@
 //! Memory that requests take for the bytes that a client sends.
+#![expect(clippy::print_stdout, reason = "`--nocapture` shows what was measured")]
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
