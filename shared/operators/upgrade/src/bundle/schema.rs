@@ -281,10 +281,7 @@ fn is_unsafe(
         "minimum" | "minItems" | "minLength" | "minProperties" => {
             Some(is_new || is_less(before, after))
         }
-        "oneOf" if before != after => {
-            Some(alternatives(before, bounds)? != alternatives(after, bounds)?)
-        }
-        "oneOf" => Some(false),
+        "oneOf" => Some(alternatives(before, bounds)? != alternatives(after, bounds)?),
         _ => None,
     })
 }
