@@ -156,6 +156,32 @@ fn version_has_section_in_release_notes_and_format_stands_on_support_page() {
     );
 }
 
+/// A release is fetched under the version that the charts, the pages and the program have.
+#[test]
+fn charts_and_downloads_have_version_of_program() {
+    let version = env!("CARGO_PKG_VERSION");
+    for chart in ["mirror", "controller"] {
+        let path = cargo::root().join(format!("infra/kubernetes/{chart}/Chart.yaml"));
+        let text = fs::read_to_string(path).unwrap();
+        for field in ["version", "appVersion"] {
+            let line = format!("\n{field}: {version}\n");
+            assert!(text.contains(&line), "{chart}: {field} is not {version}");
+        }
+    }
+    let mut count = 0;
+    for page in ["README.md", "infra/INSTALL.md"] {
+        let text = fs::read_to_string(cargo::root().join(page)).unwrap();
+        for download in text.split("/releases/download/v").skip(1) {
+            assert!(
+                download.starts_with(&format!("{version}/")),
+                "{page}: {download:.40}"
+            );
+            count += 1;
+        }
+    }
+    assert!(count >= 5, "only {count} downloads were found");
+}
+
 /// Returns true for a relative path; links in crate READMEs may also name Rust items, such as
 /// `Limits::drain`.
 fn is_file_link(target: &str) -> bool {
