@@ -45,7 +45,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ("terminal", "model"),
     (
         "sync",
-        "fetch model oci olm publish render store trust upkeep work",
+        "fetch model oci olm publish reader render store trust upkeep work",
     ),
     // The files of a mirror are the answers of `api`.
     ("tree", "api model oci reader store work"),
@@ -55,7 +55,7 @@ const ALLOWED: &[(&str, &str)] = &[
     // `sync` from other mirrors.
     (
         "inspect",
-        "carry compose fbc model olm publish render source store sync upgrade work",
+        "carry compose fbc model olm publish reader render source store sync upgrade work",
     ),
     ("testkit", "model"),
     // The load test checks all other crates, so it shares no code with them except the names of

@@ -135,7 +135,7 @@ manifests --store store --url mirror.example
 sync mirror.example copy
     there is no folder mirror.example; write http://mirror.example or https://mirror.example for a mirror on a server
 sync http://127.0.0.1:1 copy
-    cannot read the origin: cannot fetch catalogs.json (5 attempts): 127.0.0.1:1: cannot connect: Connection refused
+    cannot read the origin: cannot read catalogs.json: the request failed (5 attempts): 127.0.0.1:1: cannot connect: Connection refused
 sync none copy
     none is not a store: it has no catalogs.json
 sync broken copy

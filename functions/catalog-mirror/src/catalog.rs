@@ -7,7 +7,7 @@ use anyhow::Context;
 use model::CatalogName;
 use model::text::{did_you_mean, value_without_secrets};
 use source::Source;
-use sync::{OriginCatalog, ReadCatalog, StoreOrigin, SyncError};
+use sync::{ReadCatalog, SyncError};
 
 use crate::args::{Access, CatalogAccess, is_source};
 use crate::{compositions, published, wiring};
@@ -19,25 +19,24 @@ as dir:configs or quay.io/a/b:v1. Of a store and of a mirror only the packages t
 
 /// Opens a catalog of a store, of a mirror, or a source.
 pub(crate) async fn open(text: &str, access: &CatalogAccess) -> anyhow::Result<ReadCatalog> {
-    let published = if let Some((mirror, name)) = mirror_catalog(text) {
+    if let Some((mirror, name)) = mirror_catalog(text) {
         let mirror = wiring::other_mirror(&access.registries, mirror)?;
-        OriginCatalog::open(Arc::new(mirror), &name).await?
-    } else if is_source(text) {
+        return Ok(ReadCatalog::open(Arc::new(mirror), &name).await?);
+    }
+    if is_source(text) {
         let source = Source::of_argument(text)?;
         return Ok(ReadCatalog::Rendered {
             rendering: wiring::sources(&access.registries)?.render(&source).await?,
             source: text.to_owned(),
         });
-    } else {
-        let store = access.store.open_alone(Access::Read).await?;
-        match OriginCatalog::open(Arc::new(StoreOrigin(store.clone())), &text.parse()?).await {
-            Err(SyncError::UnknownCatalog(name)) => {
-                anyhow::bail!("{}", published::unknown(&*store, &name).await?)
-            }
-            opened => opened?,
+    }
+    let store = access.store.open_alone(Access::Read).await?;
+    match ReadCatalog::open(store.clone(), &text.parse()?).await {
+        Err(SyncError::UnknownCatalog(name)) => {
+            anyhow::bail!("{}", published::unknown(&*store, &name).await?)
         }
-    };
-    Ok(ReadCatalog::Published(Box::new(published)))
+        opened => Ok(opened?),
+    }
 }
 
 /// Reads the lines of a package that a catalog must have.

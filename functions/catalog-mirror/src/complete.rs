@@ -92,8 +92,9 @@ async fn names(are_packages: bool) -> anyhow::Result<BTreeSet<String>> {
     }
     let mut packages = BTreeSet::new();
     for catalog in catalogs {
-        let (_, snapshot) = published::state(&*store, &catalog).await?;
-        packages.extend(snapshot.packages.into_iter().map(|shard| shard.name));
+        let state = published::state(&store, &catalog).await?;
+        let snapshot = published::snapshot(&state).await?;
+        packages.extend(snapshot.packages.iter().map(|shard| shard.name.clone()));
     }
     Ok(packages)
 }

@@ -1,5 +1,7 @@
 //! Images that the bundles of catalogs need.
 
+use std::sync::Arc;
+
 use carry::FoundImages;
 use model::CatalogName;
 use olm::{BundleSelection, RequiredImages};
@@ -9,7 +11,7 @@ use crate::published;
 
 /// Returns the images that all bundles of the catalogs need.
 pub(crate) async fn required(
-    store: &dyn Store,
+    store: &Arc<dyn Store>,
     names: &[CatalogName],
 ) -> anyhow::Result<RequiredImages> {
     Ok(find(store, names, &BundleSelection::default()).await?.needs)
@@ -17,13 +19,14 @@ pub(crate) async fn required(
 
 /// Returns the images that a choice of packages and channels of the catalogs needs.
 pub(crate) async fn find(
-    store: &dyn Store,
+    store: &Arc<dyn Store>,
     names: &[CatalogName],
     choice: &BundleSelection,
 ) -> anyhow::Result<FoundImages> {
     let mut found = FoundImages::default();
     for name in names {
-        let (current, snapshot) = published::state(store, name).await?;
+        let state = published::state(store, name).await?;
+        let snapshot = published::snapshot(&state).await?;
         found.add_names(snapshot.packages.iter().map(|shard| &shard.name));
         let mut parts = Vec::new();
         let mut needs = RequiredImages::default();
@@ -32,11 +35,11 @@ pub(crate) async fn find(
             .iter()
             .filter(|shard| choice.takes(&shard.name))
         {
-            let package = inspect::package(store, shard).await?;
+            let package = inspect::package(&state, shard).await?;
             needs.add(name.as_str(), &shard.name, &package, choice)?;
             parts.extend(found.add_package(&shard.name, &package, choice)?);
         }
-        found.add_catalog(&current.source, choice, &parts, needs);
+        found.add_catalog(&state.current().source, choice, &parts, needs);
     }
     Ok(found)
 }

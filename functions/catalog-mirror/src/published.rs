@@ -1,27 +1,43 @@
 //! Reading the published state of a store.
 
-use std::{collections::BTreeSet, path::Path};
+use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 use anyhow::Context;
 use model::text::did_you_mean;
-use model::{CatalogName, Current, Document, Key, Sha256, Snapshot};
-use store::{Store, StoreExt, find_stored};
+use model::{CatalogName, Document, Sha256, Snapshot};
+use reader::{PublishedCatalogs, PublishedState, ReaderError, ReaderSettings};
+use store::Store;
 
-/// Returns the pointer of a catalog, or `None` if nothing is published.
-pub(crate) async fn current(
-    store: &dyn Store,
+/// Returns the published state of a catalog, or `None` if nothing is published.
+pub(crate) async fn find(
+    store: &Arc<dyn Store>,
     name: &CatalogName,
-) -> anyhow::Result<Option<Current>> {
-    let key = Key::Current(name.clone());
-    Ok(store.read_document(&key).await?.map(|(current, _)| current))
+) -> anyhow::Result<Option<PublishedState>> {
+    let catalogs = PublishedCatalogs::new(store.clone(), ReaderSettings::default());
+    match catalogs.state(name).await {
+        Err(ReaderError::UnknownCatalog(_)) => Ok(None),
+        found => Ok(Some(found?)),
+    }
 }
 
-/// Returns the pointer of a catalog that must be published.
-pub(crate) async fn pointer(store: &dyn Store, name: &CatalogName) -> anyhow::Result<Current> {
-    match current(store, name).await? {
-        Some(current) => Ok(current),
-        None => anyhow::bail!("{}", unknown(store, name).await?),
+/// Returns the published state of a catalog that must be published.
+pub(crate) async fn state(
+    store: &Arc<dyn Store>,
+    name: &CatalogName,
+) -> anyhow::Result<PublishedState> {
+    match find(store, name).await? {
+        Some(state) => Ok(state),
+        None => anyhow::bail!("{}", unknown(&**store, name).await?),
     }
+}
+
+/// Returns the Snapshot of a published state.
+pub(crate) async fn snapshot(state: &PublishedState) -> anyhow::Result<Arc<Snapshot>> {
+    let name = state.name();
+    let snapshot = state.snapshot().await;
+    snapshot.with_context(|| {
+        format!("the snapshot of {name} cannot be read; see `catalog-mirror verify`")
+    })
 }
 
 /// Returns the error for a name that no catalog of the store has.
@@ -40,7 +56,7 @@ pub(crate) async fn unknown(store: &dyn Store, name: &CatalogName) -> anyhow::Re
 
 /// Returns the content hash that starts with these digits, of all states of the catalogs.
 pub(crate) async fn content_hash(
-    store: &dyn Store,
+    store: &Arc<dyn Store>,
     names: &[CatalogName],
     digits: &str,
 ) -> anyhow::Result<Sha256> {
@@ -49,8 +65,8 @@ pub(crate) async fn content_hash(
     }
     let mut found = BTreeSet::new();
     for name in names {
-        let states = pointer(store, name).await?.publications().into_iter();
-        found.extend(states.map(|state| state.content_hash));
+        let states = state(store, name).await?.current().publications();
+        found.extend(states.into_iter().map(|state| state.content_hash));
     }
     found.retain(|hash| hash.to_string().starts_with(digits));
     match found.len() {
@@ -66,42 +82,29 @@ pub(crate) async fn content_hash(
     }
 }
 
-/// Returns the pointer and the snapshot of a catalog. Either missing is an error.
-pub(crate) async fn state(
-    store: &dyn Store,
-    name: &CatalogName,
-) -> anyhow::Result<(Current, Snapshot)> {
-    let current = pointer(store, name).await?;
-    let found = find_stored(store, &current.snapshot.digest).await?;
-    let snapshot = found.with_context(|| {
-        format!("the snapshot of {name} is missing; see `catalog-mirror verify`")
-    })?;
-    Ok((current, snapshot))
-}
-
 /// Returns the named catalogs in order, or all of the store if none is named. Refuses names that no
 /// catalog of the store has.
 pub(crate) async fn names_or_all(
-    store: &dyn Store,
+    store: &Arc<dyn Store>,
     names: &[CatalogName],
 ) -> anyhow::Result<Vec<CatalogName>> {
     for name in names {
         // A pointer that cannot be read is told by those who read it.
-        if matches!(current(store, name).await, Ok(None)) {
-            anyhow::bail!("{}", unknown(store, name).await?);
+        if matches!(find(store, name).await, Ok(None)) {
+            anyhow::bail!("{}", unknown(&**store, name).await?);
         }
     }
     let mut names: BTreeSet<CatalogName> = names.iter().cloned().collect();
     if names.is_empty() {
         // Also if `catalogs.json` is lost.
-        names = publish::catalog_names(store).await?;
+        names = publish::catalog_names(&**store).await?;
     }
     Ok(names.into_iter().collect())
 }
 
 /// Returns the same as [`names_or_all`], and an error for a store without catalogs.
 pub(crate) async fn some_names(
-    store: &dyn Store,
+    store: &Arc<dyn Store>,
     names: &[CatalogName],
 ) -> anyhow::Result<Vec<CatalogName>> {
     let names = names_or_all(store, names).await?;
@@ -110,7 +113,10 @@ pub(crate) async fn some_names(
 }
 
 /// Returns the receipt of the named catalogs, or of all.
-pub(crate) async fn receipt(store: &dyn Store, names: &[CatalogName]) -> anyhow::Result<Vec<u8>> {
+pub(crate) async fn receipt(
+    store: &Arc<dyn Store>,
+    names: &[CatalogName],
+) -> anyhow::Result<Vec<u8>> {
     let names = names_or_all(store, names).await?;
-    Ok(sync::receipt(store, &names).await?.to_bytes())
+    Ok(sync::receipt(&**store, &names).await?.to_bytes())
 }

@@ -13,7 +13,7 @@ use notify::Notifier;
 use publish::Mirror;
 use source::Sources;
 use store::{Store, StorePlace};
-use sync::{FetchSettings, HttpOrigin, Origin, StoreOrigin, SyncOrigin, VolumeFile};
+use sync::{FetchSettings, HttpMirror, Origin, SyncOrigin, VolumeFile};
 use tokio::net::TcpListener;
 use trust::Trust;
 
@@ -52,11 +52,11 @@ pub(crate) fn bundle_reader(access: &CatalogAccess) -> anyhow::Result<BundleRead
 }
 
 /// Returns another mirror, with connections and credentials from arguments alone.
-pub(crate) fn other_mirror(args: &RegistryArgs, mirror: &str) -> anyhow::Result<HttpOrigin> {
+pub(crate) fn other_mirror(args: &RegistryArgs, mirror: &str) -> anyhow::Result<HttpMirror> {
     let settings = source_config(&[], args)?.images;
     let address: sync::Address = mirror.parse()?;
     let headers = settings.header_files.read(&address.host())?;
-    Ok(HttpOrigin::new(address, settings.http, headers)?)
+    Ok(HttpMirror::new(address, settings.http, headers)?)
 }
 
 /// Returns the configuration of sources, from the files and the arguments together.
@@ -168,10 +168,10 @@ pub(crate) async fn origin(
     s3: &S3Args,
     ca_files: &[PathBuf],
     header_file: Option<&Path>,
-) -> anyhow::Result<Arc<dyn Origin>> {
+) -> anyhow::Result<Origin> {
     let address = match from {
         SyncOrigin::Store(place) => {
-            return Ok(Arc::new(StoreOrigin(s3.open(place, Access::Read).await?)));
+            return Ok(Origin::Store(s3.open(place, Access::Read).await?));
         }
         SyncOrigin::Http(address) => address.clone(),
     };
@@ -180,11 +180,8 @@ pub(crate) async fn origin(
         ca_files: ca_files.to_vec(),
         ..FetchSettings::default()
     };
-    Ok(Arc::new(HttpOrigin::new(
-        *address,
-        http,
-        headers.unwrap_or_default(),
-    )?))
+    let mirror = HttpMirror::new(*address, http, headers.unwrap_or_default())?;
+    Ok(Origin::Mirror(Arc::new(mirror)))
 }
 
 /// Repeats work at an interval until a signal. The next round may succeed, so an error does not end

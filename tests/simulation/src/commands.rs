@@ -6,7 +6,7 @@ use ::reader::{PublishedCatalogs, ReaderSettings};
 use model::{CatalogName, Key, text::chain};
 use store::Store;
 use storekit::MemoryStore;
-use sync::{Copier, Pack, PackOptions, StoreOrigin, SyncOptions};
+use sync::{Copier, Origin, Pack, PackOptions, SyncOptions};
 
 use crate::observed::ObservedStore;
 
@@ -47,7 +47,7 @@ async fn read_published(
         fetch_all: true,
         ..SyncOptions::default()
     };
-    let origin = Arc::new(StoreOrigin(store.clone()));
+    let origin = Origin::Store(store.clone());
     let copier = Copier::new(origin, Arc::new(MemoryStore::new()), options);
     let copies = copier.copy_listed().await?;
     if let Some(error) = copies.into_iter().find_map(|report| report.error) {

@@ -6,9 +6,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 use model::{CatalogName, Outcome, Sha256, text::chain};
 use publish::{Env, Mirror, MirrorSettings, PollError, PollMetrics, PollOptions, Report};
 use store::Store;
-use sync::{
-    Archive, Copier, Importer, Pack, PackOptions, Repair, StoreOrigin, SyncOptions, SyncReport,
-};
+use sync::{Archive, Copier, Importer, Origin, Pack, PackOptions, Repair, SyncOptions, SyncReport};
 use upkeep::{GcOptions, Retention, RollbackOptions};
 
 use crate::catalogs;
@@ -151,7 +149,7 @@ async fn sync(
         ..sync_options(&copy, wrong)
     };
     let origin: Arc<dyn Store> = Arc::new(origin);
-    let copier = Copier::new(Arc::new(StoreOrigin(origin)), Arc::new(copy), options);
+    let copier = Copier::new(Origin::Store(origin), Arc::new(copy), options);
     copied(&copier.copy_all(&[catalogs::name(catalog)]).await[0])
 }
 
@@ -224,7 +222,7 @@ async fn collect(handle: StoreHandle, wrong: i64, retention: Retention) -> Done 
 async fn repair([ours, theirs]: [StoreHandle; 2], wrong: i64, catalog: usize) -> Done {
     let options = sync_options(&ours, wrong);
     let theirs: Arc<dyn Store> = Arc::new(theirs);
-    let copier = Copier::new(Arc::new(StoreOrigin(theirs)), Arc::new(ours), options);
+    let copier = Copier::new(Origin::Store(theirs), Arc::new(ours), options);
     let repaired = copier.repair(&catalogs::name(catalog)).await;
     let report = repaired.map(
         |Repair {

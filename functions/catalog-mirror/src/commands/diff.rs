@@ -1,10 +1,11 @@
-use std::slice;
+use std::{slice, sync::Arc};
 
 use anyhow::Context;
 use clap::Args;
 use inspect::between_sources;
-use model::{CatalogName, Current, Snapshot};
+use model::Snapshot;
 use olm::Changes;
+use reader::PublishedState;
 use source::Source;
 use store::{Store, find_stored};
 use terminal::{Exit, print_rows, print_text, short};
@@ -48,12 +49,12 @@ pub(crate) async fn run(args: DiffArgs) -> anyhow::Result<Exit> {
     } else {
         let store = args.access.store.open_alone(Access::Read).await?;
         let name = args.what.parse()?;
-        let current = published::pointer(&*store, &name).await?;
+        let state = published::state(&store, &name).await?;
         let old = args.old.as_deref().unwrap_or("previous");
         let new = args.new.as_deref().unwrap_or("current");
-        let old = find(&*store, &name, &current, old).await?;
-        let new = find(&*store, &name, &current, new).await?;
-        inspect::changes(&*store, &old, &new).await?
+        let old = find(&store, &state, old).await?;
+        let new = find(&store, &state, new).await?;
+        inspect::changes(&state, &old, &new).await?
     };
     terminal::print_report(&changes, args.json, print_changes)?;
     // The exit code is the answer, as for diff(1), so it needs no --detailed-exitcode.
@@ -67,12 +68,12 @@ pub(crate) async fn run(args: DiffArgs) -> anyhow::Result<Exit> {
 
 /// Reads the publication that a text names, of those in the pointer: the newest of its content.
 async fn find(
-    store: &dyn Store,
-    name: &CatalogName,
-    current: &Current,
+    store: &Arc<dyn Store>,
+    state: &PublishedState,
     text: &str,
 ) -> anyhow::Result<Snapshot> {
-    let mut states = current.publications().into_iter();
+    let name = state.name();
+    let mut states = state.current().publications().into_iter();
     let found = match text {
         "current" => states.next(),
         "previous" => states.nth(1),
@@ -88,7 +89,7 @@ async fn find(
              `history` lists them"
         )
     })?;
-    let snapshot = find_stored(store, &found.snapshot.digest).await?;
+    let snapshot = find_stored(&**store, &found.snapshot.digest).await?;
     snapshot.with_context(|| {
         format!(
             "the store does not keep the state {} of {name}",

@@ -26,8 +26,9 @@ pub(crate) struct HistoryArgs {
 
 pub(crate) async fn run(args: HistoryArgs) -> anyhow::Result<()> {
     let store = args.store.open_alone(Access::Read).await?;
-    let current = published::pointer(&*store, &args.name).await?;
-    let states = upkeep::history(&*store, &current).await?;
+    let state = published::state(&store, &args.name).await?;
+    let current = state.current();
+    let states = upkeep::history(&*store, current).await?;
     print(&states, args.json)?;
     if !args.json && current.rolled_back.is_some() {
         print_line(&format!("{}: {HELD_BACK}", args.name))?;

@@ -56,8 +56,8 @@ pub(crate) async fn run(args: ImagesArgs) -> anyhow::Result<Exit> {
         channels: args.channels.into_iter().collect(),
         heads_only: args.heads_only,
     };
-    let names = published::some_names(&*store, &args.names).await?;
-    let found = needs::find(&*store, &names, &choice).await?;
+    let names = published::some_names(&store, &args.names).await?;
+    let found = needs::find(&store, &names, &choice).await?;
     found.check_choice(&choice)?;
     let mut checks = None;
     if args.check {

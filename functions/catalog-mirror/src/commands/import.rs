@@ -61,7 +61,7 @@ pub(crate) async fn run(args: ImportArgs) -> anyhow::Result<Exit> {
         ));
     }
     if let Some(path) = &args.receipt {
-        let bytes = receipt(&*store, &[]).await?;
+        let bytes = receipt(&store, &[]).await?;
         fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(exit)

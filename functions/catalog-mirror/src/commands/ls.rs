@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use clap::Args;
 use model::{CatalogName, Current, Key, ShardRef, Status, Verified};
 use serde::Serialize;
@@ -24,21 +26,22 @@ pub(crate) struct LsArgs {
 pub(crate) async fn run(args: LsArgs) -> anyhow::Result<()> {
     let store = args.store.open_alone(Access::Read).await?;
     match args.name {
-        Some(name) => print(
-            &published::state(&*store, &name).await?.1.packages,
-            args.json,
-        ),
-        None => catalogs(&*store, args.json).await,
+        Some(name) => {
+            let state = published::state(&store, &name).await?;
+            print(&published::snapshot(&state).await?.packages, args.json)
+        }
+        None => catalogs(&store, args.json).await,
     }
 }
 
-async fn catalogs(store: &dyn Store, json: bool) -> anyhow::Result<()> {
+async fn catalogs(store: &Arc<dyn Store>, json: bool) -> anyhow::Result<()> {
     let mut rows = Vec::new();
-    for name in publish::catalog_names(store).await? {
+    for name in publish::catalog_names(&**store).await? {
         // A catalog that was removed meanwhile is not listed.
-        let Some(current) = published::current(store, &name).await? else {
+        let Some(state) = published::find(store, &name).await? else {
             continue;
         };
+        let current = state.current().clone();
         // The status is only information: an unreadable one must not hide the catalog.
         let status = store
             .read_document(&Key::Status(name.clone()))

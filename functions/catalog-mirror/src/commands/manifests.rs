@@ -1,4 +1,4 @@
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use anyhow::Context;
 use carry::{
@@ -90,10 +90,10 @@ impl ManifestKind {
 
 pub(crate) async fn run(args: ManifestsArgs) -> anyhow::Result<()> {
     let store = args.store.open_alone(Access::Read).await?;
-    let names = published::some_names(&*store, &args.names).await?;
+    let names = published::some_names(&store, &args.names).await?;
     let mut documents = Vec::new();
     if let Some(url) = args.url.as_deref().filter(|_| !args.kind.is_of_images()) {
-        documents = of_catalogs(&*store, &names, url, &args).await?;
+        documents = of_catalogs(&store, &names, url, &args).await?;
     }
     let Some(target) = &args.images_at else {
         let is_served = !args.kind.is_of_images();
@@ -106,7 +106,7 @@ pub(crate) async fn run(args: ManifestsArgs) -> anyhow::Result<()> {
     if target.is_plain {
         say(&TargetRegistry::plain_warning(&target.host));
     }
-    let needs = needs::required(&*store, &names).await?;
+    let needs = needs::required(&store, &names).await?;
     let mirrors = ImageMirrors::new(target, needs.images.keys().map(String::as_str), &say);
     match args.kind {
         ManifestKind::RegistriesConf => print_text(&mirrors.registries_conf()),
@@ -129,7 +129,7 @@ pub(crate) async fn run(args: ManifestsArgs) -> anyhow::Result<()> {
 
 /// Returns the manifests for catalogs that a mirror serves.
 async fn of_catalogs(
-    store: &dyn Store,
+    store: &Arc<dyn Store>,
     names: &[CatalogName],
     url: &str,
     args: &ManifestsArgs,
@@ -141,7 +141,8 @@ async fn of_catalogs(
     }
     let mut targets = Vec::new();
     for name in names {
-        let current = published::pointer(store, name).await?;
+        let state = published::state(store, name).await?;
+        let current = state.current();
         let names = CatalogRepository::new(name, &current.source.reference);
         let (version, interval) = if args.pin {
             // The image index names the image for all platforms.

@@ -41,7 +41,7 @@ pub(crate) async fn run(args: RollbackArgs) -> anyhow::Result<Exit> {
     let place = args.store.place(&config, None)?;
     let store = args.store.s3.open(&place, Access::Write).await?;
     // Refuses a name that the store does not have, before anything is sent.
-    published::names_or_all(&*store, slice::from_ref(&args.name)).await?;
+    published::names_or_all(&store, slice::from_ref(&args.name)).await?;
     let notifier = wiring::notifier(&mut config, store.clone());
     // A rollback is a publication, so its events are sent now and not only by the next poll.
     notifier

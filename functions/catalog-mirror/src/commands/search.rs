@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use anyhow::Context;
 use clap::{Args, builder::RangedU64ValueParser};
 use model::{CatalogName, Facts, SearchPackage, Sha256, text::chain};
@@ -74,8 +76,8 @@ pub(crate) async fn run(args: SearchArgs) -> anyhow::Result<Exit> {
     };
     let mut answers = Vec::new();
     let mut exit = Exit::Success;
-    for name in published::some_names(&*store, &args.catalog).await? {
-        match search(&*store, &name, &query).await {
+    for name in published::some_names(&store, &args.catalog).await? {
+        match search(&store, &name, &query).await {
             Ok(answer) => answers.push(answer),
             Err(error) => {
                 terminal::print_failure("error", &chain(error.as_ref()));
@@ -92,18 +94,19 @@ pub(crate) async fn run(args: SearchArgs) -> anyhow::Result<Exit> {
 }
 
 async fn search(
-    store: &dyn Store,
+    store: &Arc<dyn Store>,
     name: &CatalogName,
     query: &SearchQuery,
 ) -> anyhow::Result<SearchAnswer> {
-    let (current, snapshot) = published::state(store, name).await?;
+    let state = published::state(store, name).await?;
+    let snapshot = published::snapshot(&state).await?;
     let texts = snapshot.facts.get(SEARCH.name).with_context(|| {
         format!("{name} was published without an index for search: publish it again (`catalog-mirror poll --force`)")
     })?;
-    let document: Facts<SearchPackage> = read_stored(store, texts).await?;
+    let document: Facts<SearchPackage> = read_stored(&**store, texts).await?;
     Ok(SearchAnswer {
         catalog: name.clone(),
-        content_hash: current.content_hash,
+        content_hash: state.current().content_hash,
         query: query.text.clone(),
         found: SearchIndex::new(document).find(query)?,
     })

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use clap::Args;
 use inspect::{PlacedFinding, Validation, shard_lines};
 use model::CatalogName;
@@ -61,18 +63,22 @@ pub(crate) async fn run(args: ValidateArgs) -> anyhow::Result<Exit> {
         }
         ValidatedCatalog::Published(name) => {
             let store = args.access.store.open_alone(Access::Read).await?;
-            validate_published(&*store, &name).await?
+            validate_published(&store, &name).await?
         }
     };
     print_report(&validation, args.json, print_validation)?;
     Ok(Exit::of_check(validation.servable))
 }
 
-async fn validate_published(store: &dyn Store, name: &CatalogName) -> anyhow::Result<Validation> {
-    let (_, snapshot) = published::state(store, name).await?;
+async fn validate_published(
+    store: &Arc<dyn Store>,
+    name: &CatalogName,
+) -> anyhow::Result<Validation> {
+    let state = published::state(store, name).await?;
+    let snapshot = published::snapshot(&state).await?;
     let mut validation = Validation::new();
     for shard in snapshot.shards() {
-        validation.add_shard(&shard.name, &shard_lines(store, shard).await?);
+        validation.add_shard(&shard.name, &shard_lines(&state, shard).await?);
     }
     Ok(validation)
 }

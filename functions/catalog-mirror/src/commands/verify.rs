@@ -53,7 +53,7 @@ pub(crate) async fn run(args: VerifyArgs) -> anyhow::Result<Exit> {
         }
     };
     let mut results = Vec::new();
-    for catalog in published::names_or_all(&*store, &args.names).await? {
+    for catalog in published::names_or_all(&store, &args.names).await? {
         results.push(match &copier {
             None => upkeep::verify(&*store, &catalog).await?,
             Some(copier) => repair(copier, &catalog).await?,

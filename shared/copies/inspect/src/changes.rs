@@ -1,11 +1,11 @@
 use std::sync::Arc;
 
-use model::{CatalogName, Kind, ShardRef, Snapshot, decode_zstd};
+use model::{CatalogName, ShardRef, Snapshot};
 use olm::{Changes, Package, PackageParser, changed_shards};
 use publish::{Catalog, Mirror, MirrorSettings, PollMetrics};
+use reader::{PublishedCatalogs, PublishedState, ReaderSettings};
 use source::Source;
-use store::{FolderStore, ReadError, Store, read_object};
-use sync::{OriginCatalog, StoreOrigin};
+use store::{FolderStore, ReadError, Store};
 
 use crate::{InspectError, SourceReader};
 
@@ -13,49 +13,50 @@ use crate::{InspectError, SourceReader};
 ///
 /// # Errors
 /// An object that is missing or damaged. Names the package.
-pub async fn shard_lines(store: &dyn Store, shard: &ShardRef) -> Result<Vec<u8>, InspectError> {
-    let lines = async {
-        let stored = read_object(store, &shard.stored.with_kind(Kind::Package)).await?;
-        decode_zstd(&stored, shard.lines.size).map_err(InspectError::Content)
-    };
-    lines
-        .await
-        .map_err(|error| error.part(format!("cannot read package {:?}", shard.name)))
+pub async fn shard_lines(
+    state: &PublishedState,
+    shard: &ShardRef,
+) -> Result<Vec<u8>, InspectError> {
+    let lines = state.shard_lines(shard).await;
+    lines.map_err(|error| {
+        InspectError::State(error).part(format!("cannot read package {:?}", shard.name))
+    })
 }
 
 /// Reads the package in a shard as OLM does.
 ///
 /// # Errors
 /// As [`shard_lines`].
-pub async fn package(store: &dyn Store, shard: &ShardRef) -> Result<Package, InspectError> {
+pub async fn package(state: &PublishedState, shard: &ShardRef) -> Result<Package, InspectError> {
     // Here and not on a blocking thread: a command does nothing else meanwhile.
-    Ok(PackageParser::parse(&shard_lines(store, shard).await?))
+    Ok(PackageParser::parse(&shard_lines(state, shard).await?))
 }
 
-/// Compares two states of catalogs, package by package.
+/// Compares two contents of one store, package by package. `state` is any of its states, whose
+/// store is read.
 ///
 /// # Errors
 /// As [`package`].
 pub async fn changes(
-    store: &dyn Store,
+    state: &PublishedState,
     old: &Snapshot,
     new: &Snapshot,
 ) -> Result<Changes, InspectError> {
     let mut changes = Changes::new(old.content_hash, new.content_hash);
     for shard in changed_shards(old, new) {
-        let older = package_if_any(store, shard.old).await?;
-        let newer = package_if_any(store, shard.new).await?;
+        let older = package_if_any(state, shard.old).await?;
+        let newer = package_if_any(state, shard.new).await?;
         changes.add(shard.name, older.as_ref(), newer.as_ref());
     }
     Ok(changes)
 }
 
 async fn package_if_any(
-    store: &dyn Store,
+    state: &PublishedState,
     shard: Option<&ShardRef>,
 ) -> Result<Option<Package>, InspectError> {
     match shard {
-        Some(shard) => package(store, shard).await.map(Some),
+        Some(shard) => package(state, shard).await.map(Some),
         None => Ok(None),
     }
 }
@@ -83,10 +84,10 @@ pub async fn between_sources(
     if let Some(error) = reports.find_map(|report| report.error_text()) {
         return Err(InspectError::Refused(error));
     }
-    let origin = Arc::new(StoreOrigin(store.clone()));
-    let old = OriginCatalog::open(origin.clone(), &catalogs[0].name).await?;
-    let new = OriginCatalog::open(origin, &catalogs[1].name).await?;
-    changes(&*store, &old.snapshot, &new.snapshot).await
+    let published = PublishedCatalogs::new(store, ReaderSettings::default());
+    let old = published.state(&catalogs[0].name).await?;
+    let new = published.state(&catalogs[1].name).await?;
+    changes(&new, &*old.snapshot().await?, &*new.snapshot().await?).await
 }
 
 fn temporary(name: &str) -> Result<CatalogName, InspectError> {

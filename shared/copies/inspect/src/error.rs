@@ -1,6 +1,7 @@
 use std::io;
 
 use publish::PollError;
+use reader::ReaderError;
 use render::RenderError;
 use store::ReadError;
 use sync::SyncError;
@@ -37,9 +38,9 @@ pub enum InspectError {
     /// A document or an object of a store cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// A stored object cannot be decompressed.
+    /// A published state cannot be read.
     #[error(transparent)]
-    Content(io::Error),
+    State(#[from] ReaderError),
     /// A bundle cannot be read or compared.
     #[error(transparent)]
     Bundle(#[from] BundleError),

@@ -3,6 +3,7 @@ use std::sync::atomic::Ordering;
 use futures_util::TryStreamExt;
 use model::ManifestEntry;
 use publish::Transaction;
+use store::StoreExt;
 use upkeep::IntegrityCheck;
 
 use crate::{Copier, SyncError};
@@ -21,15 +22,17 @@ impl Copier {
     ) -> Result<u64, SyncError> {
         let (key, size) = (entry.key(), entry.object.digest.size);
         let damaged = SyncError::damaged(&key);
-        let mut body = self.origin.object(&key, size).await?;
+        let opened = self.origin.objects().open(&key, None).await;
+        let mut body = opened.map_err(SyncError::origin)?.body;
         let mut check = IntegrityCheck::new(entry);
-        let (mut buffered, mut staged) = (Vec::new(), None);
+        let mut buffered = Vec::new();
+        let mut staged = None;
         if size <= BUFFER_BYTES {
             buffered.reserve_exact(size as usize);
         } else {
             staged = Some(self.store.stage().await?);
         }
-        while let Some(chunk) = body.try_next().await? {
+        while let Some(chunk) = body.try_next().await.map_err(SyncError::origin)? {
             self.progress
                 .moved
                 .fetch_add(chunk.len() as u64, Ordering::Relaxed);

@@ -30,7 +30,7 @@ const ATTEMPTS: u32 = 4;
 ///
 /// ```
 /// # use std::sync::Arc;
-/// # use sync::{Copier, StoreOrigin, SyncOptions};
+/// # use sync::{Copier, Origin, SyncOptions};
 /// # use model::{CatalogName, Document, Key, Outcome};
 /// # use store::{Condition, Store};
 /// # use storekit::MemoryStore;
@@ -46,7 +46,7 @@ const ATTEMPTS: u32 = 4;
 /// # }
 /// # let pointer = testkit::current(&built.snapshot).to_bytes();
 /// # from.put(&Key::Current(name.clone()), pointer.into(), Condition::CreateOnly).await?;
-/// let origin = Arc::new(StoreOrigin(Arc::new(from)));
+/// let origin = Origin::Store(Arc::new(from));
 /// let copier = Copier::new(origin, Arc::new(to), SyncOptions::default());
 /// for outcome in [Outcome::Published, Outcome::Unchanged] {
 ///     assert_eq!(copier.copy_all(&[name.clone()]).await[0].outcome, outcome);
@@ -55,7 +55,7 @@ const ATTEMPTS: u32 = 4;
 /// # }
 /// ```
 pub struct Copier {
-    pub(crate) origin: Arc<dyn Origin>,
+    pub(crate) origin: Origin,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) options: SyncOptions,
     pub(crate) progress: Arc<CopyProgress>,
@@ -95,7 +95,7 @@ pub(crate) struct CopyState {
 
 impl Copier {
     /// Creates a copier from `origin` to `store`.
-    pub fn new(origin: Arc<dyn Origin>, store: Arc<dyn Store>, options: SyncOptions) -> Self {
+    pub fn new(origin: Origin, store: Arc<dyn Store>, options: SyncOptions) -> Self {
         Self {
             origin,
             store,
@@ -123,7 +123,8 @@ impl Copier {
     /// # Errors
     /// [`SyncError::Origin`] if the list cannot be read.
     pub async fn copy_listed(&self) -> Result<Vec<SyncReport>, SyncError> {
-        let names: Vec<CatalogName> = self.origin.names().await?.into_iter().collect();
+        let listed = self.origin.names().await.map_err(SyncError::Origin)?;
+        let names: Vec<CatalogName> = listed.into_iter().collect();
         Ok(self.run_all(&names, true).await)
     }
 
@@ -162,7 +163,8 @@ impl Copier {
         match copied {
             Ok(outcome) => report.outcome = outcome,
             Err(SyncError::UnknownCatalog(_)) if listed => {
-                (report.outcome, report.not_served) = (Outcome::Unchanged, true);
+                report.outcome = Outcome::Unchanged;
+                report.not_served = true;
             }
             Err(error) => {
                 report.outcome = error.outcome();
@@ -278,12 +280,13 @@ pub(crate) struct Copying<'a> {
 
 impl Copying<'_> {
     async fn bring(&mut self, entries: Vec<ManifestEntry>) -> Result<(), SyncError> {
-        let (copier, transaction) = (self.copier, &self.plan.transaction);
-        let fetches: Vec<_> = entries
+        let copier = self.copier;
+        let transaction = &self.plan.transaction;
+        let begun: Vec<_> = entries
             .iter()
             .map(|entry| copier.bring(transaction, entry))
             .collect();
-        let mut fetches = stream::iter(fetches).buffer_unordered(OBJECTS_IN_FLIGHT);
+        let mut fetches = stream::iter(begun).buffer_unordered(OBJECTS_IN_FLIGHT);
         while let Some(bytes) = fetches.try_next().await? {
             self.report.moved.add(bytes);
             copier.progress.done.fetch_add(1, Ordering::Relaxed);
@@ -303,7 +306,8 @@ impl CopyState {
 }
 
 fn log(report: &SyncReport) {
-    let (outcome, duration_ms) = (report.outcome.as_str(), report.duration.as_millis());
+    let outcome = report.outcome.as_str();
+    let duration_ms = report.duration.as_millis();
     match &report.error {
         Some(error) => {
             tracing::error!(target: "report", outcome, duration_ms, error, "could not copy catalog");

@@ -1,6 +1,6 @@
-use fetch::{AttemptCount, FailedFetch, FetchError, RequestError};
-use model::{CatalogName, DocumentError, Key, Outcome, PREVIOUS_MAX};
+use model::{CatalogName, DocumentError, Outcome, PREVIOUS_MAX};
 use publish::{PublishError, RetryableError};
+use reader::ReaderError;
 use render::RenderError;
 use store::{ReadError, StoreError};
 use trust::TrustError;
@@ -13,7 +13,10 @@ use crate::ArchiveError;
 pub enum SyncError {
     /// The origin cannot be read, or answers with an error.
     #[error("cannot read the origin")]
-    Origin(#[from] OriginError),
+    Origin(#[source] ReadError),
+    /// A published state of the origin cannot be read.
+    #[error("cannot read the origin")]
+    Read(#[from] ReaderError),
     /// The origin has no such catalog.
     #[error("the origin has no catalog {0}")]
     UnknownCatalog(CatalogName),
@@ -105,6 +108,11 @@ pub enum SyncError {
 }
 
 impl SyncError {
+    /// Reports that the origin cannot be read.
+    pub(crate) fn origin(error: impl Into<ReadError>) -> Self {
+        Self::Origin(error.into())
+    }
+
     /// Reports an object of the origin.
     pub(crate) fn damaged(key: &impl ToString) -> impl Fn(ObjectProblem) -> Self {
         let key = key.to_string();
@@ -134,79 +142,8 @@ impl RetryableError for SyncError {
             Self::Store(error) => error.is_conflict(),
             // The origin published and collected meanwhile. Its new pointer leads to objects that
             // exist.
-            Self::Origin(error) => matches!(error, OriginError::NotFound(_)),
+            Self::Origin(error) => error.is_not_found(),
             _ => false,
-        }
-    }
-}
-
-/// An origin that cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub enum OriginError {
-    /// The origin has no such object.
-    #[error("there is no {0}")]
-    NotFound(String),
-    /// The origin has the object and does not give it, or not as it should be. Holds the reason for
-    /// people.
-    #[error("{0}")]
-    Refused(String),
-    /// The list of catalogs cannot be used.
-    #[error("cannot use the list of catalogs")]
-    Names(#[source] DocumentError),
-    /// A store that is the origin failed, or a document of it cannot be read.
-    #[error(transparent)]
-    Store(ReadError),
-    /// A server failed, or could not be reached.
-    #[error("cannot fetch {key}{attempts}")]
-    Fetch {
-        /// Key of the object, which is its path.
-        key: String,
-        /// Number of attempts.
-        attempts: AttemptCount,
-        /// Error of the server or of the connection.
-        source: FailedFetch,
-    },
-    /// A file of an archive failed.
-    #[error("cannot read {key} from the archive")]
-    Archive {
-        /// Key of the object, which is its path.
-        key: String,
-        /// Error that the file system returned.
-        source: std::io::Error,
-    },
-}
-
-impl OriginError {
-    /// Adds the key that was requested.
-    pub(crate) fn fetch(key: &Key, failed: FailedFetch) -> Self {
-        Self::Fetch {
-            key: key.to_string(),
-            attempts: AttemptCount::default(),
-            source: failed,
-        }
-    }
-
-    pub(crate) fn too_large(key: &Key, max: u64) -> Self {
-        Self::Refused(format!("{key} has more than {max} bytes"))
-    }
-}
-
-impl RequestError for OriginError {
-    fn exchange_mut(&mut self) -> Option<(&mut FetchError, &mut AttemptCount)> {
-        match self {
-            Self::Fetch {
-                attempts, source, ..
-            } => Some((&mut source.error, attempts)),
-            _ => None,
-        }
-    }
-}
-
-impl From<StoreError> for OriginError {
-    fn from(error: StoreError) -> Self {
-        match error {
-            StoreError::NotFound(key) => Self::NotFound(key),
-            error => Self::Store(error.into()),
         }
     }
 }

@@ -19,9 +19,9 @@ pub use archive::{
     Receipt, VolumeFile, archive_into, receipt, volume_path,
 };
 pub use copier::{Copier, SyncOptions};
-pub use error::{OriginError, SyncError};
-pub use http::HttpOrigin;
-pub use origin::{Origin, OriginBody, OriginCatalog, ReadCatalog, StoreOrigin};
+pub use error::SyncError;
+pub use http::HttpMirror;
+pub use origin::{Origin, ReadCatalog};
 pub use place::{Address, AddressError, SyncOrigin};
 pub use repair::Repair;
 pub use report::{CopyProgress, SyncReport};

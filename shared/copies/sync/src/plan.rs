@@ -5,17 +5,18 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use model::{
-    CatalogName, Current, Document, DocumentError, Kind, ManifestEntry, Outcome, Snapshot,
-    StoredDocument,
+    CatalogName, Current, Document, DocumentError, Key, Kind, ManifestEntry, Outcome, Sha256,
+    Snapshot, StoredDocument,
 };
 use publish::{PublishError, Transaction, TransactionOptions};
 use render::RenderLimits;
-use store::read_object;
+use store::{DOCUMENT_MAX, Fetched, Get, ReadError, collect, read_object};
 use upkeep::check_entry;
 
 use crate::copier::{CopyState, OBJECTS_IN_FLIGHT};
-use crate::origin::{fetch_pointer, fetch_snapshot, parse_pointer, parse_snapshot};
-use crate::{Copier, SyncError, SyncReport, history};
+use crate::http::version;
+use crate::origin::{check_pointer, check_snapshot};
+use crate::{Copier, Origin, SyncError, SyncReport, history};
 
 /// Maximum number of stored bytes for each byte of content that is allowed: the Shards, three
 /// encodings of `all.json`, the layer of the image and the documents about them, none of which
@@ -52,6 +53,13 @@ pub(crate) struct Plan {
     pub(crate) missing: Vec<ManifestEntry>,
 }
 
+/// Snapshot that is to be copied.
+struct FoundSnapshot {
+    snapshot: Snapshot,
+    /// Stored bytes, if they come from the origin.
+    fetched: Option<Bytes>,
+}
+
 impl Plan {
     /// Returns the outcome of a copy that succeeds.
     pub(crate) fn outcome(&self) -> Outcome {
@@ -86,7 +94,9 @@ impl Copier {
             transaction.current()?;
         }
         let before = ours.and_then(|ours| ours.current.as_ref());
-        let bytes = fetch_pointer(&*self.origin, name, ours.map(|ours| &ours.bytes)).await?;
+        let bytes = self
+            .fetch_pointer(name, ours.map(|ours| &ours.bytes))
+            .await?;
         let is_known = ours.is_some_and(|ours| ours.bytes == bytes);
         if !is_known {
             state.report.moved.add(bytes.len() as u64);
@@ -101,7 +111,11 @@ impl Copier {
             state.report.describe(before);
             return Ok(Planned::Unchanged(Box::new(transaction)));
         }
-        let next = parse_pointer(name, &bytes)?;
+        let next = Current::from_bytes(&bytes).map_err(|source| SyncError::Document {
+            key: Key::Current(name.clone()).to_string(),
+            source,
+        })?;
+        check_pointer(name, &next)?;
         // The history decides what counts as a rollback, so a malformed one could hide that the
         // origin went back.
         if !history::is_valid(&next) {
@@ -117,9 +131,10 @@ impl Copier {
                 ours: before.serial,
             });
         }
-        let (snapshot, snapshot_bytes) = self
+        let found = self
             .snapshot(&transaction, name, &next, &mut state.report)
             .await?;
+        let snapshot = found.snapshot;
         let missing = self
             .missing(&transaction, name, &snapshot, &mut state.report)
             .await?;
@@ -131,7 +146,7 @@ impl Copier {
             bytes,
             next,
             snapshot: Arc::new(snapshot),
-            snapshot_bytes,
+            snapshot_bytes: found.fetched,
             missing,
         })))
     }
@@ -150,28 +165,72 @@ impl Copier {
         Transaction::begin(self.store.clone(), name, options).await
     }
 
+    /// Reads the pointer of a catalog of the origin, unless it has the `known` bytes.
+    async fn fetch_pointer(
+        &self,
+        name: &CatalogName,
+        known: Option<&Bytes>,
+    ) -> Result<Bytes, SyncError> {
+        let key = Key::Current(name.clone());
+        let get = Get {
+            range: None,
+            // A mirror names versions by the hashes of the bytes, and then sends nothing.
+            unless: match &self.origin {
+                Origin::Mirror(_) => known.map(|bytes| version(Sha256::of(bytes))),
+                Origin::Store(_) => None,
+            },
+        };
+        let object = match (self.origin.objects().get(&key, get).await, known) {
+            (Ok(Fetched::NotModified), Some(known)) => return Ok(known.clone()),
+            (Ok(Fetched::Object(object)), _) => object,
+            (Err(error), _) if !error.is_not_found() => return Err(SyncError::origin(error)),
+            _ => return Err(SyncError::UnknownCatalog(name.clone())),
+        };
+        if object.info.size > DOCUMENT_MAX {
+            return Err(SyncError::Origin(ReadError::TooLarge {
+                key: key.to_string(),
+                size: object.info.size,
+                max: DOCUMENT_MAX,
+            }));
+        }
+        let bytes = collect(object.body, object.info.size).await;
+        bytes.map_err(SyncError::origin)
+    }
+
     /// Returns the Snapshot that a pointer names: from the store if it is there, else from the
-    /// origin, with its bytes.
+    /// origin.
     async fn snapshot(
         &self,
         transaction: &Transaction,
         name: &CatalogName,
         next: &Current,
         report: &mut SyncReport,
-    ) -> Result<(Snapshot, Option<Bytes>), SyncError> {
+    ) -> Result<FoundSnapshot, SyncError> {
         // One that an earlier publication left here is not put again, and may be condemned.
         transaction.claim([next.snapshot]).await?;
-        let (bytes, is_new) = match read_object(&*self.store, &next.snapshot).await {
-            Ok(bytes) => (bytes, false),
+        let mut fetched = None;
+        let bytes = match read_object(&*self.store, &next.snapshot).await {
             Err(error) if error.is_not_found() || error.is_damage() => {
-                let bytes = fetch_snapshot(&*self.origin, next).await?;
+                let bytes = self.fetch_snapshot(name, next).await?;
                 report.moved.add(bytes.len() as u64);
-                (bytes, true)
+                fetched = Some(bytes.clone());
+                bytes
             }
-            Err(error) => return Err(error.into()),
+            read => read?,
         };
-        let snapshot = parse_snapshot(name, next, &bytes)?;
-        Ok((snapshot, is_new.then_some(bytes)))
+        let snapshot = Snapshot::from_stored(&bytes).map_err(|source| SyncError::Document {
+            key: next.snapshot.key().to_string(),
+            source,
+        })?;
+        check_snapshot(name, next, &snapshot)?;
+        Ok(FoundSnapshot { snapshot, fetched })
+    }
+
+    async fn fetch_snapshot(&self, name: &CatalogName, next: &Current) -> Result<Bytes, SyncError> {
+        match read_object(self.origin.objects(), &next.snapshot).await {
+            Err(error) if error.is_damage() => Err(SyncError::Disagrees(name.clone())),
+            read => read.map_err(SyncError::Origin),
+        }
     }
 
     async fn missing(
@@ -183,14 +242,16 @@ impl Copier {
     ) -> Result<Vec<ManifestEntry>, SyncError> {
         let base = transaction.base_snapshot().await?;
         let same_shards = base.is_some_and(|base| base.shards().eq(snapshot.shards()));
-        let base: HashSet<ManifestEntry> = base.into_iter().flat_map(Snapshot::objects).collect();
+        let published: HashSet<ManifestEntry> =
+            base.into_iter().flat_map(Snapshot::objects).collect();
         let entries = snapshot.objects();
-        let stored = entries.iter().map(|entry| entry.object.digest.size);
-        let stored = stored.fold(0, u64::saturating_add);
+        let stored = entries.iter().fold(0_u64, |sum, entry| {
+            sum.saturating_add(entry.object.digest.size)
+        });
         let limit = RenderLimits::default()
             .content_bytes
-            .saturating_mul(STORED_MAX);
-        let limit = limit.saturating_add(Snapshot::MAX_BYTES);
+            .saturating_mul(STORED_MAX)
+            .saturating_add(Snapshot::MAX_BYTES);
         if stored > limit {
             return Err(SyncError::TooLarge {
                 name: name.clone(),
@@ -206,14 +267,16 @@ impl Copier {
             // An index is right for the Shards that it was published with, and maybe wrong for
             // others.
             let is_published =
-                base.contains(&entry) && (same_shards || entry.object.kind != Kind::Index);
+                published.contains(&entry) && (same_shards || entry.object.kind != Kind::Index);
             let is_there = self.is_there(transaction, &entry, is_published).await?;
             Ok::<_, SyncError>(is_there.then_some(entry))
         });
         // Unordered, so that one slow answer does not hold up the others.
-        let looks = stream::iter(looks).buffer_unordered(OBJECTS_IN_FLIGHT);
-        let there = looks.try_filter_map(async |there| Ok(there));
-        let there: HashSet<ManifestEntry> = there.try_collect().await?;
+        let there: HashSet<ManifestEntry> = stream::iter(looks)
+            .buffer_unordered(OBJECTS_IN_FLIGHT)
+            .try_filter_map(async |there| Ok(there))
+            .try_collect()
+            .await?;
         for size in there.iter().map(|entry| entry.object.digest.size) {
             report.kept.add(size);
             self.progress.saved.fetch_add(size, Ordering::Relaxed);

@@ -6,7 +6,7 @@ use futures_util::{TryStreamExt as _, stream::BoxStream};
 use model::text::Chain;
 use model::{Hasher, ObjectDigest, ObjectRef, Sha256, StoredDocument};
 
-use crate::{Condition, ReadError, Store, StoreError, StoreExt, optional};
+use crate::{Condition, ReadError, ReadStore, Store, StoreError, StoreExt, optional};
 
 /// Number of times that a put starts again because the object vanished between a conflict and the
 /// look at it.
@@ -27,7 +27,7 @@ pub enum ObjectState {
 /// chunk.
 ///
 /// # Errors
-/// As [`ReadStore::get`](crate::ReadStore::get). An object that is missing or damaged is not an
+/// As [`ReadStore::get`]. An object that is missing or damaged is not an
 /// error.
 pub async fn check_object(
     store: &dyn Store,
@@ -89,7 +89,7 @@ pub(crate) async fn hash<E>(mut body: BoxStream<'_, Result<Bytes, E>>) -> Result
 ///
 /// # Errors
 /// As [`StoreExt::read_all`], and [`ReadError::Damaged`].
-pub async fn read_object(store: &dyn Store, object: &ObjectRef) -> Result<Bytes, ReadError> {
+pub async fn read_object(store: &dyn ReadStore, object: &ObjectRef) -> Result<Bytes, ReadError> {
     let key = object.key();
     let (bytes, _) = store.read_all(&key, object.digest.size).await?;
     let found = Sha256::of(&bytes);

@@ -45,12 +45,22 @@ impl PublishedCatalogs {
     /// served, else what keeps the pointer from being read.
     pub async fn find(&self, name: &str) -> Result<PublishedState, ReaderError> {
         let pointer = self.pointer(name).await?;
-        if pointer.current.availability.is_available() {
-            let catalogs = self.clone();
-            Ok(PublishedState { catalogs, pointer })
-        } else {
-            Err(ReaderError::UnknownCatalog(name.to_owned()))
+        if !pointer.current.availability.is_available() {
+            return Err(ReaderError::UnknownCatalog(name.to_owned()));
         }
+        let catalogs = self.clone();
+        Ok(PublishedState { catalogs, pointer })
+    }
+
+    /// Returns the published state of a catalog, also of one that is unavailable.
+    ///
+    /// # Errors
+    /// [`ReaderError::UnknownCatalog`] for one that was never published, else what keeps the
+    /// pointer from being read.
+    pub async fn state(&self, name: &CatalogName) -> Result<PublishedState, ReaderError> {
+        let pointer = self.pointer(name.as_str()).await?;
+        let catalogs = self.clone();
+        Ok(PublishedState { catalogs, pointer })
     }
 
     /// Returns true for a published catalog that is unavailable: no route answers for it, and no

@@ -2,7 +2,9 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use model::{CatalogName, Current, Kind, ObjectRef, Sha256, ShardRef, Snapshot, StoredDocument};
+use model::{
+    CatalogName, Current, Kind, ObjectRef, Sha256, ShardRef, Snapshot, StoredDocument, decode_zstd,
+};
 use trust::Trust;
 
 use crate::catalogs::PublishedCatalogs;
@@ -87,6 +89,17 @@ impl PublishedState {
         let object = shard.stored.with_kind(Kind::Package);
         let stored = self.catalogs.stream_object(&object, Extent::Prefix).await?;
         decode(stored, shard.lines.size, object.key())
+    }
+
+    /// Reads the lines of a Shard into memory.
+    ///
+    /// # Errors
+    /// [`ReaderError::Corrupt`] and [`ReaderError::Store`].
+    pub async fn shard_lines(&self, shard: &ShardRef) -> Result<Vec<u8>, ReaderError> {
+        let object = shard.stored.with_kind(Kind::Package);
+        let stored = self.catalogs.object(&object).await?;
+        let lines = decode_zstd(&stored, shard.lines.size);
+        lines.map_err(ReaderError::coding(&object.key()))
     }
 
     /// Streams the lines of a Package. An empty name is the global group. They are not kept in

@@ -10,6 +10,7 @@ mod staging;
 mod timing;
 
 pub use racing::count;
+pub use reading::read_conformance;
 
 use std::{ops::Range, sync::Arc};
 
@@ -18,8 +19,8 @@ use futures_util::TryStreamExt as _;
 use model::{Key, Kind, Sha256};
 
 use store::{
-    Body, Condition, Fetched, Get, Object, ObjectInfo, Staged, Store, StoreError, StoreExt as _,
-    Version,
+    Body, Condition, Fetched, Get, Object, ObjectInfo, ReadStore, Staged, Store, StoreError,
+    StoreExt as _, Version,
 };
 
 /// Checks that some servers cannot pass. The default leaves out none.
@@ -128,7 +129,7 @@ async fn content(store: &dyn Store, key: &Key) -> Bytes {
         .0
 }
 
-async fn get(store: &dyn Store, key: &Key, get: Get) -> Object {
+async fn get(store: &dyn ReadStore, key: &Key, get: Get) -> Object {
     match store.get(key, get).await {
         Ok(Fetched::Object(object)) => object,
         Ok(Fetched::NotModified) => panic!("{key} has changed, or was read without `unless`"),
@@ -144,7 +145,7 @@ fn ranged(range: Range<u64>) -> Get {
     }
 }
 
-async fn is_unmodified(store: &dyn Store, key: &Key, version: &Version) -> bool {
+async fn is_unmodified(store: &dyn ReadStore, key: &Key, version: &Version) -> bool {
     let unless = Get {
         unless: Some(version.clone()),
         range: None,
@@ -160,12 +161,12 @@ async fn collect(body: Body) -> Bytes {
     chunks.concat().into()
 }
 
-async fn head(store: &dyn Store, key: &Key) -> ObjectInfo {
+async fn head(store: &dyn ReadStore, key: &Key) -> ObjectInfo {
     let found = store.head(key).await.expect("the store can be asked");
     found.expect("there is one")
 }
 
-async fn is_missing(store: &dyn Store, key: &Key) -> bool {
+async fn is_missing(store: &dyn ReadStore, key: &Key) -> bool {
     matches!(store.head(key).await, Ok(None))
 }
 

@@ -77,12 +77,12 @@ impl Tools {
             .count();
         let mut names = Vec::new();
         for catalog in catalogs {
-            if published::current(&**store, &catalog.name).await?.is_some() {
+            if published::find(store, &catalog.name).await?.is_some() {
                 names.push(catalog.name.clone());
             }
         }
         anyhow::ensure!(!names.is_empty(), "no catalog could be composed");
-        let needs = needs::required(&**store, &names).await?;
+        let needs = needs::required(store, &names).await?;
         let listed =
             list_images(&self.sources, needs.images.keys().map(String::as_str), &say).await;
         let (images, unlisted) = listed;
@@ -136,7 +136,7 @@ impl Tools {
         let target = &args.registry;
         let (mut targets, mut failed) = (Vec::new(), 0);
         for name in names {
-            match self.push(&**store, name, args).await {
+            match self.push(store, name, args).await {
                 Ok(pushed) => targets.push(pushed),
                 Err(error) => {
                     failed += 1;
@@ -159,12 +159,13 @@ impl Tools {
 
     async fn push(
         &self,
-        store: &dyn Store,
+        store: &Arc<dyn Store>,
         name: &CatalogName,
         args: &ClusterArgs,
     ) -> anyhow::Result<ManifestTarget> {
-        let (current, snapshot) = published::state(store, name).await?;
-        let place = CatalogRepository::new(name, &current.source.reference);
+        let state = published::state(store, name).await?;
+        let snapshot = published::snapshot(&state).await?;
+        let place = CatalogRepository::new(name, &state.current().source.reference);
         let image = format!("{}/{}:{}", args.registry.base, place.repository, place.tag);
         // A push is a change on purpose, so clusters poll it.
         let pushed = ManifestTarget::new(image, name, &place, Some(args.interval))?;
@@ -173,14 +174,15 @@ impl Tools {
         };
         let image = snapshot
             .image
+            .as_ref()
             .context("it was published without an image")?;
         let documents = Documents::new(image.layer, image.diff_id);
-        let is_same = documents.image(image.layer, image.diff_id) == image;
+        let is_same = documents.image(image.layer, image.diff_id) == *image;
         anyhow::ensure!(
             is_same,
             "another version of this program has made its image"
         );
-        let layer = read_object(store, &image.layer.with_kind(Kind::Blob)).await?;
+        let layer = read_object(&**store, &image.layer.with_kind(Kind::Blob)).await?;
         let result = self.sources.push(&reference, documents, layer).await?;
         let done = if result.was_there {
             "is there already"

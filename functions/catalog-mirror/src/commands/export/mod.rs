@@ -3,6 +3,7 @@ mod tree;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use ::sync::{ArchiveError, Pack, PackOptions, Receipt, volume_path};
@@ -76,9 +77,9 @@ pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<()> {
     let is_url = to.to_string_lossy().contains("://");
     anyhow::ensure!(!is_url, "--to names a file or a folder, not a URL");
     let store = args.store.open_alone(Access::Read).await?;
-    let names = published::some_names(&*store, &args.names).await?;
+    let names = published::some_names(&store, &args.names).await?;
     let options = PackOptions {
-        since: since(&*store, &names, &args).await?,
+        since: since(&store, &names, &args).await?,
         whole: args.whole,
         volume_bytes: args.volume_size,
         exported_at: Some(SystemTime::now()),
@@ -117,7 +118,7 @@ pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<()> {
 
 /// Returns the states that the archive leaves out.
 async fn since(
-    store: &dyn Store,
+    store: &Arc<dyn Store>,
     names: &[CatalogName],
     args: &ExportArgs,
 ) -> anyhow::Result<Receipt> {
@@ -126,7 +127,7 @@ async fn since(
         for digits in &args.since {
             hashes.push(published::content_hash(store, names, digits).await?);
         }
-        return Ok(Receipt::of_contents(store, names, &hashes).await?);
+        return Ok(Receipt::of_contents(&**store, names, &hashes).await?);
     };
     Ok(Receipt::read(path)?)
 }
@@ -164,7 +165,7 @@ fn write(
 
 pub(crate) async fn run_receipt(args: ReceiptArgs) -> anyhow::Result<()> {
     let store = args.store.open_alone(Access::Read).await?;
-    let bytes = published::receipt(&*store, &args.names).await?;
+    let bytes = published::receipt(&store, &args.names).await?;
     print_bytes(&bytes)
 }
 

@@ -5,7 +5,8 @@ use store::Store;
 
 use super::{Archive, ArchiveError};
 use crate::{
-    Copier, CopyProgress, SyncError, SyncOptions, SyncReport, copier::CopyState, plan::Planned,
+    Copier, CopyProgress, Origin, SyncError, SyncOptions, SyncReport, copier::CopyState,
+    plan::Planned,
 };
 
 /// Imports an archive into a store: checks everything, then writes everything, pointers last.
@@ -26,7 +27,7 @@ impl Importer {
             ..options
         };
         Self {
-            copier: Copier::new(archive.clone(), store, options),
+            copier: Copier::new(Origin::Mirror(archive.clone()), store, options),
             archive,
         }
     }

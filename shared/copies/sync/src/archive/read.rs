@@ -7,13 +7,17 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures_util::{StreamExt, TryStreamExt};
 use model::{Document, Key, ManifestEntry, ObjectDigest, Sha256};
-use store::file_chunks;
+use store::{
+    Fetched, Get, Object, ObjectInfo, Operation, ReadStore, StoreError, StoreExt, Version,
+    file_chunks,
+};
 use tar::{Entries, Entry};
 use upkeep::{ObjectProblem, check_body};
 
 use super::format::{BLOCK, END, MANIFEST_MAX, Volume, entry_size};
 use super::{ArchiveError, Manifest, PackedCatalog};
-use crate::{Origin, OriginBody, OriginCatalog, OriginError, SyncError};
+use crate::http::{object_info, version};
+use crate::{ReadCatalog, SyncError};
 
 /// One file of an archive: its name for messages, and the open file.
 pub type VolumeFile = (String, File);
@@ -25,11 +29,16 @@ pub struct Archive {
     extents: HashMap<Key, Extent>,
 }
 
+/// Reason for which a derived object of an archive cannot be read.
+const NOT_PACKED: &str = "it comes out otherwise here than where it was exported, and the archive \
+                          does not hold it: export whole";
+
 /// Place of an object in the files of an archive.
 #[derive(Debug)]
 struct Extent {
     file: Arc<File>,
     range: Range<u64>,
+    version: Version,
 }
 
 impl Archive {
@@ -98,6 +107,7 @@ impl Archive {
             let extent = Extent {
                 file: Arc::clone(file),
                 range: start..start + entry.size(),
+                version: version(object.sha256),
             };
             if entry.size() != object.size || self.extents.insert(key, extent).is_some() {
                 return malformed(&format!("its manifest is wrong about {}", object.key));
@@ -134,17 +144,20 @@ impl Archive {
     async fn check(self: &Arc<Self>) -> Result<(), SyncError> {
         let mut expected: BTreeMap<Key, Option<ManifestEntry>> = BTreeMap::new();
         for packed in &self.manifest.catalogs {
-            let catalog = OriginCatalog::open(self.clone(), &packed.name).await?;
-            if PackedCatalog::new(&packed.name, &catalog.current) != *packed {
+            let catalog = ReadCatalog::open(self.clone(), &packed.name).await?;
+            let ReadCatalog::Published { state, snapshot } = catalog else {
+                return Err(SyncError::UnknownCatalog(packed.name.clone()));
+            };
+            if PackedCatalog::new(&packed.name, state.current()) != *packed {
                 return Err(SyncError::Disagrees(packed.name.clone()));
             }
             // Nothing describes these two but the manifest.
             let documents = [
                 Key::Current(packed.name.clone()),
-                catalog.current.snapshot.key(),
+                state.current().snapshot.key(),
             ];
             expected.extend(documents.map(|key| (key, None)));
-            let entries = catalog.snapshot.objects().into_iter();
+            let entries = snapshot.objects().into_iter();
             expected.extend(entries.map(|entry| (entry.key(), Some(entry))));
         }
         for object in &self.manifest.objects {
@@ -152,12 +165,16 @@ impl Archive {
             let key = Key::parse(&object.key).ok_or_else(unnamed)?;
             let checked = match expected.get(&key) {
                 Some(None) => {
-                    let found = ObjectDigest::of(&self.document(&key, None).await?);
+                    let read = self.read_all(&key, object.size).await;
+                    let (bytes, _) = read.map_err(SyncError::origin)?;
+                    let found = ObjectDigest::of(&bytes);
                     let is_right = found == object.digest();
                     is_right.then_some(()).ok_or(ObjectProblem::Hash { found })
                 }
                 Some(Some(entry)) if entry.object.digest == object.digest() => {
-                    check_body(entry, self.object(&key, object.size).await?).await?
+                    let opened = self.open(&key, None).await.map_err(SyncError::origin)?;
+                    let checked = check_body(entry, opened.body).await;
+                    checked.map_err(SyncError::origin)?
                 }
                 _ => return Err(unnamed().into()),
             };
@@ -167,27 +184,41 @@ impl Archive {
     }
 }
 
-/// Reads an archive like any other origin. An object that is not in it is not found.
+/// Reads an archive like any store. An object that is not in it is not found. The version of an
+/// object is the hash of its bytes.
 #[async_trait]
-impl Origin for Archive {
-    async fn object(&self, key: &Key, size: u64) -> Result<OriginBody, OriginError> {
-        let extent = self.extents.get(key).ok_or_else(|| match key.is_derived() {
-            // A derived object is asked for only after it could not be made from the Shards.
-            true => OriginError::Refused(format!(
-                "{key} comes out otherwise here than where it was exported, and the archive does not hold it: export whole"
-            )),
-            false => OriginError::NotFound(key.to_string()),
-        })?;
-        if extent.range.end - extent.range.start > size {
-            return Err(OriginError::too_large(key, size));
-        }
-        let chunks = file_chunks(extent.file.clone(), extent.range.clone());
-        let key = key.to_string();
-        let failed = move |source| OriginError::Archive {
-            key: key.clone(),
-            source,
+impl ReadStore for Archive {
+    async fn get(&self, key: &Key, get: Get) -> Result<Fetched, StoreError> {
+        let Some(extent) = self.extents.get(key) else {
+            if key.is_derived() {
+                // Asked for only after it could not be made from the Shards.
+                return Err(StoreError::failed(Operation::Get, key, NOT_PACKED));
+            }
+            return Err(StoreError::not_found(key));
         };
-        Ok(chunks.map_err(failed).boxed())
+        if get.unless.as_ref() == Some(&extent.version) {
+            return Ok(Fetched::NotModified);
+        }
+        let info = extent.info();
+        let part = get.resolve(info.size, key)?;
+        let start = extent.range.start;
+        let chunks = file_chunks(extent.file.clone(), start + part.start..start + part.end);
+        let key = key.clone();
+        let body = chunks.map_err(move |error| StoreError::failed(Operation::Get, &key, error));
+        Ok(Fetched::Object(Object {
+            info,
+            body: body.boxed(),
+        }))
+    }
+
+    async fn head(&self, key: &Key) -> Result<Option<ObjectInfo>, StoreError> {
+        Ok(self.extents.get(key).map(Extent::info))
+    }
+}
+
+impl Extent {
+    fn info(&self) -> ObjectInfo {
+        object_info(self.range.end - self.range.start, self.version.clone())
     }
 }
 

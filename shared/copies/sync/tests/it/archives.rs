@@ -19,7 +19,7 @@ use crate::kit::{
 
 /// Exports the catalog and returns the volumes.
 #[expect(clippy::disallowed_methods, reason = "the archive is one of the test")]
-async fn export(store: &Arc<dyn Store>, options: PackOptions) -> Vec<Vec<u8>> {
+pub(crate) async fn export(store: &Arc<dyn Store>, options: PackOptions) -> Vec<Vec<u8>> {
     let pack = Pack::plan(store.clone(), &[name()], &options)
         .await
         .unwrap();
@@ -51,7 +51,7 @@ fn since(since: Receipt) -> PackOptions {
     }
 }
 
-async fn open(volumes: &[Vec<u8>]) -> Result<Arc<Archive>, SyncError> {
+pub(crate) async fn open(volumes: &[Vec<u8>]) -> Result<Arc<Archive>, SyncError> {
     let named = |(bytes, number): (&Vec<u8>, u32)| (format!("volume {number}"), file(bytes));
     Archive::open(volumes.iter().zip(1..).map(named).collect()).await
 }

@@ -14,7 +14,7 @@ use publish::{
 use source::{Source, SourceSettings, Sources};
 use store::{Condition, Store, StoreExt};
 use storekit::MemoryStore;
-use sync::{Copier, StoreOrigin, SyncOptions, SyncReport};
+use sync::{Copier, Origin, SyncOptions, SyncReport};
 use testkit::{CurrentBuilder, first_published_at};
 
 pub(crate) fn name() -> CatalogName {
@@ -147,7 +147,7 @@ pub(crate) async fn mirror(versions: &[Packages<'_>]) -> (MemoryStore, Arc<dyn S
 }
 
 pub(crate) fn copier(from: &Arc<dyn Store>, to: &Arc<dyn Store>, options: SyncOptions) -> Copier {
-    Copier::new(Arc::new(StoreOrigin(from.clone())), to.clone(), options)
+    Copier::new(Origin::Store(from.clone()), to.clone(), options)
 }
 
 /// Copies the catalog from store to store.

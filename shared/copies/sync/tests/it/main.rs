@@ -8,5 +8,6 @@ mod copies;
 mod kit;
 mod lists;
 mod origins;
+mod read_stores;
 mod repairs;
 mod servers;

@@ -14,15 +14,15 @@ use bytes::Bytes;
 use fetch::{FetchSettings, RetrySchedule};
 use model::{CatalogName, Catalogs, Document, Encoding, Key, Kind, Outcome, Sha256};
 use storekit::MemoryStore;
-use sync::{Copier, HttpOrigin, SyncOptions, SyncReport};
+use sync::{Copier, HttpMirror, Origin, SyncOptions, SyncReport};
 
 use crate::kit::{V1, assert_sound, copy_one, mirror, name, published, put_raw};
 
 /// Answer of a server; `None` is the object as it is.
-type Lie = Arc<dyn Fn(&Key, &Request, Bytes) -> Option<Response<Body>> + Send + Sync>;
+pub(crate) type Lie = Arc<dyn Fn(&Key, &Request, Bytes) -> Option<Response<Body>> + Send + Sync>;
 
 /// Starts a static file server over a store, which tells lies.
-async fn server(store: MemoryStore, lie: Lie) -> SocketAddr {
+pub(crate) async fn server(store: MemoryStore, lie: Lie) -> SocketAddr {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let router = Router::new().fallback(move |request: Request| {
@@ -49,8 +49,8 @@ fn status(status: StatusCode) -> Response<Body> {
     Response::builder().status(status).body(page).unwrap()
 }
 
-/// Returns a copier from a server into a new store.
-async fn copier(address: SocketAddr, headers: HeaderMap) -> (MemoryStore, Copier) {
+/// Returns a client for a server.
+pub(crate) fn http_mirror(address: SocketAddr, headers: HeaderMap) -> HttpMirror {
     let settings = FetchSettings {
         retry: RetrySchedule {
             first: Duration::from_millis(1),
@@ -59,17 +59,15 @@ async fn copier(address: SocketAddr, headers: HeaderMap) -> (MemoryStore, Copier
         read_timeout: Duration::from_secs(5),
         ..FetchSettings::default()
     };
-    let origin = HttpOrigin::new(
-        format!("http://{address}").parse().unwrap(),
-        settings,
-        headers,
-    )
-    .unwrap();
+    let address = format!("http://{address}").parse().unwrap();
+    HttpMirror::new(address, settings, headers).unwrap()
+}
+
+/// Returns a copier from a server into a new store.
+async fn copier(address: SocketAddr, headers: HeaderMap) -> (MemoryStore, Copier) {
+    let origin = Origin::Mirror(Arc::new(http_mirror(address, headers)));
     let (memory, to) = mirror(&[]).await;
-    (
-        memory,
-        Copier::new(Arc::new(origin), to, SyncOptions::default()),
-    )
+    (memory, Copier::new(origin, to, SyncOptions::default()))
 }
 
 async fn copy(address: SocketAddr, headers: HeaderMap) -> (MemoryStore, SyncReport) {
