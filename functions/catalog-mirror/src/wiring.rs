@@ -195,7 +195,7 @@ pub(crate) async fn watch<T>(
     let watching = async {
         loop {
             if let Err(error) = round().await {
-                tracing::error!(error = model::text::chain(error.as_ref()), "{failed}");
+                tracing::error!(error = %model::text::Chain(error.as_ref()), "{failed}");
             }
             tokio::time::sleep(publish::Env::default().jittered(interval)).await;
         }

@@ -1,6 +1,6 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use model::text::chain;
+use model::text::Chain;
 use model::{CatalogName, Key, Status};
 use store::{ReadError, Store, StoreError, StoreExt};
 
@@ -48,7 +48,7 @@ pub async fn record_status(
     });
     let written = written.await;
     if let Err(error) = &written {
-        tracing::warn!(%catalog, error = chain(error), "cannot write the status");
+        tracing::warn!(%catalog, error = %Chain(error), "cannot write the status");
     }
     written.is_ok()
 }

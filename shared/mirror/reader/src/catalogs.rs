@@ -3,6 +3,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_channel::oneshot;
 use futures_util::{StreamExt, TryStreamExt, stream};
+use model::text::Chain;
 use model::{CatalogName, Catalogs, Document, Key};
 use store::{Object, ReadStore, StoreExt};
 
@@ -109,9 +110,8 @@ impl PublishedCatalogs {
             Ok(state) => Ok(Some(state)),
             Err(ReaderError::UnknownCatalog(_)) => Ok(None),
             Err(error @ (ReaderError::Corrupt { .. } | ReaderError::Untrusted { .. })) => {
-                let error = model::text::chain(&error);
                 tracing::error!(
-                    error,
+                    error = %Chain(&error),
                     catalog = name.as_str(),
                     "left a catalog out of the list"
                 );

@@ -217,7 +217,7 @@ impl PublishedCatalogs {
             return Err(ReaderError::Untrusted { catalog, source });
         };
         let serial = known.current.serial;
-        tracing::error!(%catalog, serial, error = model::text::chain(&source), "refused a new pointer, serving the last verified one");
+        tracing::error!(%catalog, serial, error = %model::text::Chain(&source), "refused a new pointer, serving the last verified one");
         *known.seen.lock() = version;
         known.checked.store(self.now_ms(), Ordering::Relaxed);
         Ok(known)

@@ -246,7 +246,7 @@ impl RouteCall<'_> {
         // more.
         Ok(Body::from_stream(counted.inspect_err(move |error| {
             tracing::error!(
-                error = model::text::chain(error),
+                error = %model::text::Chain(error),
                 route,
                 "cut off a response body"
             );

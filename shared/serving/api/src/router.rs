@@ -57,7 +57,7 @@ impl App {
             // A metric counts those without memory: there may be thousands.
             if error.kind().status.is_server_error() && !matches!(error, ApiError::Memory(_)) {
                 tracing::error!(
-                    error = model::text::chain(&error),
+                    error = %model::text::Chain(&error),
                     route,
                     path,
                     "cannot answer request"

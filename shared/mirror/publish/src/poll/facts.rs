@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use model::{Facts, Sha256, ShardRef, Snapshot, text::chain};
+use model::{Facts, Sha256, ShardRef, Snapshot, text::Chain};
 use olm::{FACT_KINDS, FINDINGS, FactKind, FactsBuilder, RecordedShard};
 use render::{RenderError, Rendering, Shard};
 use serde_json::value::RawValue;
@@ -202,7 +202,7 @@ impl KnownFacts {
                     // a damaged document.
                     Err(error) => {
                         tracing::warn!(
-                            error = chain(&error),
+                            error = %Chain(&error),
                             kind = kind.name,
                             "cannot read published facts"
                         );

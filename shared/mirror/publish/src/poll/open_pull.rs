@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, fs, process};
 
-use model::text::chain;
+use model::text::Chain;
 use model::{
     CatalogName, OpenPulls, Outcome, PullInputs, RENDER_VERSION, RejectedRevision, Sha256, Status,
 };
@@ -130,7 +130,7 @@ pub(super) async fn begin(
     });
     if let Err(error) = written.await {
         tracing::warn!(
-            error = chain(&error),
+            error = %Chain(&error),
             "cannot record that a revision is pulled"
         );
     }
@@ -155,7 +155,7 @@ pub(super) async fn withdraw(mirror: &Mirror, catalog: &CatalogName, inputs: &Pu
         Ok(()) => mirror.known.set_own_pull(catalog, None),
         // This process goes on to know it, and does not take it for a death.
         Err(error) => {
-            tracing::warn!(%catalog, error = chain(&error), "cannot record that the pull was cancelled");
+            tracing::warn!(%catalog, error = %Chain(&error), "cannot record that the pull was cancelled");
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures_util::TryStreamExt;
-use model::{Encoding, Index, Kind, ObjectDigest, Sha256, Snapshot, text::chain};
+use model::{Encoding, Index, Kind, ObjectDigest, Sha256, Snapshot, text::Chain};
 use render::{
     ChunkLines, KnownChunks, PublishedGzip, RenderError, Renderer, Rendering, StoredShards,
 };
@@ -33,7 +33,7 @@ pub(super) async fn known_chunks(
     let index = match read_stored::<Index<'_>>(store, &base.index).await {
         Ok(index) => index,
         Err(error) => {
-            tracing::warn!(error = chain(&error), "cannot read the published index");
+            tracing::warn!(error = %Chain(&error), "cannot read the published index");
             return KnownChunks::new();
         }
     };

@@ -1,4 +1,4 @@
-use model::text::chain;
+use model::text::{Chain, chain};
 
 use crate::{Env, PollError, RaceRetries};
 
@@ -34,7 +34,7 @@ impl<'a> Retries<'a> {
     pub(super) async fn again(&mut self, error: PollError) -> Result<(), PollError> {
         if error.is_damage() && !self.recheck {
             tracing::warn!(
-                error = chain(&error),
+                error = %Chain(&error),
                 "the published state is damaged: it is written again from the source"
             );
             self.recheck = true;

@@ -159,7 +159,7 @@ impl Transaction {
         let named = restore_name(&*self.store, &self.catalog, self.pointer.is_none());
         if let Err(error) = named.await {
             let catalog = &self.catalog;
-            tracing::warn!(%catalog, error = model::text::chain(&error), "cannot look after catalogs.json");
+            tracing::warn!(%catalog, error = %model::text::Chain(&error), "cannot look after catalogs.json");
         }
         Ok(())
     }

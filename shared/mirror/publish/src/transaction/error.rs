@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use model::text::chain;
+use model::text::Chain;
 use store::{ReadError, StoreError};
 
 use crate::Env;
@@ -116,7 +116,7 @@ impl<'a> RaceRetries<'a> {
         let attempt = self.attempt;
         tracing::info!(
             attempt,
-            error = chain(&error),
+            error = %Chain(&error),
             "starting again after a lost race"
         );
         let wait = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(attempt - 1));

@@ -314,7 +314,7 @@ impl Pointer {
             signer.trust().verify(catalog, &bytes).map(drop)
         });
         if let Err(error) = &verified {
-            tracing::warn!(%catalog, error = model::text::chain(error), "ignored the published state: its signature is not verified");
+            tracing::warn!(%catalog, error = %model::text::Chain(error), "ignored the published state: its signature is not verified");
         }
         Ok(Some(Self {
             // A damaged pointer is kept with its version, so that a copy from another mirror can

@@ -290,7 +290,7 @@ impl Collector<'_> {
                     report.failed += 1;
                     // No retry: a delete that is sent late could land when the key has been written
                     // again. The next round condemns the key once more.
-                    tracing::warn!(%key, error = model::text::chain(&error), "cannot delete an object");
+                    tracing::warn!(%key, error = %model::text::Chain(&error), "cannot delete an object");
                 }
             }
         }

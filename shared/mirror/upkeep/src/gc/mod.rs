@@ -182,7 +182,7 @@ pub fn collect_regularly(
             let collected = gc(&*store, &options).await;
             metrics.count(&collected);
             if let Err(error) = collected {
-                tracing::error!(error = model::text::chain(&error), "cannot collect garbage");
+                tracing::error!(error = %model::text::Chain(&error), "cannot collect garbage");
             }
             tokio::time::sleep(options.env.jittered(INTERVAL)).await;
         }

@@ -215,9 +215,8 @@ impl App {
                 .map(|image| (previous.content_hash, image))),
             Err(error) if error.is_missing() => Ok(None),
             Err(error @ ReaderError::Corrupt { .. }) => {
-                let error = model::text::chain(&error);
                 tracing::error!(
-                    error,
+                    error = %model::text::Chain(&error),
                     catalog = state.name().as_str(),
                     "left out an earlier image"
                 );
