@@ -1,15 +1,16 @@
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};
-use model::{Encoding, Key, Kind, ObjectRef, Sha256};
+use model::{Encoding, Key, Kind, ObjectRef, Sha256, decode_zstd};
 use reader::{
     BodyKey, CHUNKS_BYTES, Chunks, PublishedCatalogs, PublishedLines, ReaderError, map_chunks,
 };
 
 use crate::error::ApiError;
 use crate::rfc9110::Tag;
-use crate::routes::RouteCall;
+use crate::routes::{RouteCall, WantedChanges};
 
 /// The bytes of a representation, described before anything is read: conditions are evaluated
 /// first.
@@ -19,6 +20,15 @@ pub(crate) enum Payload {
     Bytes(Bytes),
     /// An immutable object as it is stored.
     Object(ObjectRef),
+    /// A document that is stored with zstd, in an encoding that more clients can read.
+    Document {
+        object: ObjectRef,
+        encoding: Encoding,
+        /// Maximum size of the decoded document, in bytes.
+        max: u64,
+    },
+    /// The changes between two contents of a catalog.
+    Changes(Arc<WantedChanges>),
     /// Lines of a catalog in an encoding.
     Lines {
         lines: PublishedLines,
@@ -32,6 +42,17 @@ impl Payload {
         match self {
             Self::Bytes(bytes) => Tag::of_stored(Sha256::of(bytes)),
             Self::Object(object) => Tag::of_stored(object.digest.sha256),
+            Self::Document {
+                object, encoding, ..
+            } => {
+                let suffix = match encoding {
+                    Encoding::Zstd => "-zstd",
+                    Encoding::Gzip => "-gzip",
+                    Encoding::Identity => "-identity",
+                };
+                Tag::with_suffix(object.digest.sha256, suffix)
+            }
+            Self::Changes(changes) => Tag::with_suffix(changes.identity(), "-changes"),
             Self::Lines { lines, encoding } => Tag::of_made(lines.identity, *encoding),
         }
     }
@@ -40,8 +61,11 @@ impl Payload {
     /// else is said.
     pub(crate) const fn media(&self) -> (&'static str, Encoding) {
         match self {
-            Self::Bytes(_) => ("application/json", Encoding::Identity),
+            Self::Bytes(_) | Self::Changes(_) => ("application/json", Encoding::Identity),
             Self::Object(object) => (object.kind.content_type(), object.kind.encoding()),
+            Self::Document {
+                object, encoding, ..
+            } => (object.kind.content_type(), *encoding),
             Self::Lines { encoding, .. } => (Kind::Package.content_type(), *encoding),
         }
     }
@@ -49,7 +73,7 @@ impl Payload {
     /// True if it is read into memory as a whole, and kept there.
     fn is_kept(&self, catalogs: &PublishedCatalogs) -> bool {
         match self {
-            Self::Bytes(_) => true,
+            Self::Bytes(_) | Self::Document { .. } | Self::Changes(_) => true,
             // Documents are read as a whole however large they are.
             Self::Object(object) => {
                 matches!(object.kind, Kind::Snapshot | Kind::Index | Kind::Facts)
@@ -62,7 +86,7 @@ impl Payload {
     /// Returns the object in memory from which it is made while it is streamed, if there is one.
     pub(crate) fn source(&self, catalogs: &PublishedCatalogs) -> Option<ObjectRef> {
         match self {
-            Self::Bytes(_) | Self::Object(_) => None,
+            Self::Bytes(_) | Self::Object(_) | Self::Document { .. } | Self::Changes(_) => None,
             Self::Lines { lines, .. } => catalogs.lines_source(lines),
         }
     }
@@ -72,6 +96,8 @@ impl Payload {
         match self {
             Self::Bytes(bytes) => bytes.len() as u64,
             Self::Object(_) => CHUNKS_BYTES,
+            // Never streamed: its bytes are kept in memory.
+            Self::Document { .. } | Self::Changes(_) => 0,
             Self::Lines { lines, encoding } => {
                 CHUNKS_BYTES + catalogs.lines_memory(lines) + encoder_memory(*encoding)
             }
@@ -83,6 +109,7 @@ impl Payload {
         match self {
             Self::Bytes(bytes) => Some(bytes.len() as u64),
             Self::Object(object) => Some(object.digest.size),
+            Self::Document { .. } | Self::Changes(_) => None,
             Self::Lines { lines, encoding } => {
                 (*encoding == Encoding::Identity).then_some(lines.length)
             }
@@ -106,6 +133,15 @@ impl RouteCall<'_> {
                 let key = BodyKey::Stored((*object).into());
                 catalogs.body(&key, read).await.map(Some)
             }
+            Payload::Document {
+                object,
+                encoding,
+                max,
+            } => self
+                .decoded_document(object, *encoding, *max)
+                .await
+                .map(Some),
+            Payload::Changes(changes) => self.changes_document(changes).await.map(Some),
             Payload::Lines { lines, encoding } if is_kept => {
                 let memory = || lines.length + catalogs.lines_memory(lines);
                 let plain = || catalogs.read_lines(lines);
@@ -114,6 +150,26 @@ impl RouteCall<'_> {
             }
             Payload::Object(_) | Payload::Lines { .. } => Ok(None),
         }
+    }
+
+    /// Returns a document that is stored with zstd in another coding, from memory or into it.
+    async fn decoded_document(
+        &self,
+        object: &ObjectRef,
+        encoding: Encoding,
+        max: u64,
+    ) -> Result<Bytes, ApiError> {
+        let catalogs = &self.app.catalogs;
+        let plain = || async {
+            let stored = catalogs.object(object).await?;
+            let decode = move || decode_zstd(&stored, max);
+            let plain = catalogs.run(object.digest.size, decode).await;
+            Ok(plain.map_err(ReaderError::coding(&object.key()))?.into())
+        };
+        // The texts are compressed.
+        let memory = || 20 * object.digest.size;
+        self.coded(object.digest.sha256, encoding, memory, plain)
+            .await
     }
 
     /// Returns the content with this hash in a coding, from memory or into it. `plain` reads the

@@ -82,7 +82,8 @@ impl Representation {
 
     /// Notes that `Accept-Encoding` has chosen this encoding.
     pub(crate) const fn negotiated(mut self, encoding: Encoding) -> Self {
-        (self.encoding, self.negotiated) = (encoding, true);
+        self.encoding = encoding;
+        self.negotiated = true;
         self
     }
 
@@ -102,7 +103,8 @@ impl Representation {
         headers.extend(self.extra.as_deref().cloned().unwrap_or_default());
         // Not from a tuple, which would insert each field a second time.
         let mut response = Response::new(Body::empty());
-        (*response.status_mut(), *response.headers_mut()) = (status, headers);
+        *response.status_mut() = status;
+        *response.headers_mut() = headers;
         response
     }
 
@@ -217,9 +219,12 @@ impl RouteCall<'_> {
         memory: Option<HeldMemory>,
         extent: Extent,
     ) -> Result<Body, ApiError> {
-        let (catalogs, route) = (&self.app.catalogs, self.matched.value.path);
+        let catalogs = &self.app.catalogs;
+        let route = self.matched.value.path;
         let chunks = match payload {
-            Payload::Bytes(mut bytes) => {
+            Payload::Bytes(_) | Payload::Document { .. } | Payload::Changes(_) => {
+                // In memory since the payload was loaded.
+                let mut bytes = Box::pin(self.kept(&payload)).await?.unwrap_or_default();
                 if let Extent::Part(range) = extent {
                     bytes = bytes.slice(small(range.start)..small(range.end));
                 }

@@ -11,7 +11,7 @@ use crate::app::App;
 use crate::error::ApiError;
 use crate::payload::Payload;
 use crate::respond::Representation;
-use crate::rfc9110::{Precondition, Tag, parameters};
+use crate::rfc9110::parameters;
 
 /// Maximum bytes of lines that are read for one comparison. A week of a large catalog has a few
 /// megabytes; a whole catalog of 130 MB read twice would keep a small function busy for seconds.
@@ -40,31 +40,55 @@ pub(super) async fn changes(call: RouteCall<'_>) -> Result<Representation, ApiEr
     } else {
         Some(call.app.find_snapshot(&state, since).await?)
     };
-    let identity = identity(since, new);
-    let tag = Tag::with_suffix(identity, "-changes");
-    let empty = Payload::Bytes(Bytes::new());
-    let mut representation =
-        Representation::new(tag, empty, CachePolicy::Pointer).dated(&call.app.head(&state));
-    // The document need not be made for a 304 or 412.
-    if representation.evaluate(&call.request.headers) == Precondition::Proceed {
+    let head = call.app.head(&state);
+    let wanted = WantedChanges {
+        since,
+        new,
+        old,
+        state,
+    };
+    let payload = Payload::Changes(Arc::new(wanted));
+    Ok(Representation::of(payload, CachePolicy::Pointer).dated(&head))
+}
+
+/// Two contents of a catalog that are to be compared.
+#[derive(Debug)]
+pub(crate) struct WantedChanges {
+    since: Sha256,
+    new: Sha256,
+    /// Snapshot of the earlier content; `None` if both are the same.
+    old: Option<Arc<Snapshot>>,
+    state: PublishedState,
+}
+
+impl WantedChanges {
+    /// Returns a hash that identifies the document, which depends on nothing else.
+    pub(crate) fn identity(&self) -> Sha256 {
+        let version = CHANGES_VERSION.to_be_bytes();
+        let parts = [
+            &b"changes"[..],
+            &version,
+            self.since.as_bytes(),
+            self.new.as_bytes(),
+        ];
+        Sha256::of(&parts.concat())
+    }
+}
+
+impl RouteCall<'_> {
+    /// Returns the document of the changes, from memory or into it.
+    pub(crate) async fn changes_document(&self, wanted: &WantedChanges) -> Result<Bytes, ApiError> {
         let make = || async {
-            let _memory = call.memory(COMPARE_BYTES).await?;
-            let mut changes = Changes::new(since, new);
-            if let Some(old) = old {
-                changes = call.app.compare(changes, &old, &state).await?;
+            let _memory = self.memory(COMPARE_BYTES).await?;
+            let mut changes = Changes::new(wanted.since, wanted.new);
+            if let Some(old) = &wanted.old {
+                changes = self.app.compare(changes, old, &wanted.state).await?;
             }
             Ok::<_, ApiError>(Bytes::from(changes.to_bytes()))
         };
-        let entry = BodyKey::Made(identity, Encoding::Identity);
-        representation.payload = Payload::Bytes(call.app.catalogs.body(&entry, make).await?);
+        let entry = BodyKey::Made(wanted.identity(), Encoding::Identity);
+        self.app.catalogs.body(&entry, make).await
     }
-    Ok(representation)
-}
-
-/// Returns a hash that identifies the document, which depends on nothing else.
-fn identity(since: Sha256, new: Sha256) -> Sha256 {
-    let version = CHANGES_VERSION.to_be_bytes();
-    Sha256::of(&[&b"changes"[..], &version, since.as_bytes(), new.as_bytes()].concat())
 }
 
 impl App {

@@ -20,6 +20,7 @@ use matchit::Router;
 use model::{CatalogName, Encoding};
 use reader::{PublishedState, ReaderError};
 
+pub(crate) use self::changes::WantedChanges;
 pub use self::page::page_files;
 use crate::app::App;
 use crate::error::ApiError;

@@ -5,15 +5,14 @@ use std::{future::ready, sync::LazyLock};
 
 use bytes::Bytes;
 use http::{HeaderValue, header};
-use model::{CachePolicy, Encoding, Facts, SearchPackage, Sha256, StoredDocument, decode_zstd};
+use model::{CachePolicy, Encoding, Facts, SearchPackage, Sha256, StoredDocument};
 use olm::SEARCH;
-use reader::ReaderError;
 
 use super::RouteCall;
 use crate::error::ApiError;
 use crate::payload::Payload;
 use crate::respond::Representation;
-use crate::rfc9110::{Precondition, Tag};
+use crate::rfc9110::Tag;
 
 const HTML: &str = include_str!("../../page/page.html");
 
@@ -24,10 +23,8 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 
 /// Files that the HTML names, which changes with them.
 static FILES: LazyLock<[PageFile; 2]> = LazyLock::new(|| {
-    let (script, style) = (
-        include_str!("../../page/page.js"),
-        include_str!("../../page/page.css"),
-    );
+    let script = include_str!("../../page/page.js");
+    let style = include_str!("../../page/page.css");
     [
         PageFile::new(script.to_owned(), "js", "text/javascript; charset=utf-8"),
         PageFile::new(style.to_owned(), "css", "text/css; charset=utf-8"),
@@ -95,29 +92,19 @@ pub(super) async fn search_document(call: RouteCall<'_>) -> Result<Representatio
     let snapshot = state.snapshot().await?;
     let object = snapshot.facts(SEARCH.name).ok_or(ApiError::NoSearch)?;
     let encoding = call.encoding()?;
-    let tag = match encoding {
-        // Without a suffix it stands for the stored bytes.
-        Encoding::Zstd => Tag::of_stored(object.digest.sha256),
-        Encoding::Gzip => Tag::with_suffix(object.digest.sha256, "-gzip"),
-        Encoding::Identity => Tag::with_suffix(object.digest.sha256, "-identity"),
+    let payload = match encoding {
+        // The stored bytes, and their tag.
+        Encoding::Zstd => Payload::Object(object),
+        _ => Payload::Document {
+            object,
+            encoding,
+            max: Facts::<SearchPackage>::MAX_BYTES,
+        },
     };
-    let stored = Representation::new(tag, Payload::Object(object), CachePolicy::Pointer);
-    let mut representation = stored.dated(&call.app.head(&state)).negotiated(encoding);
-    if encoding != Encoding::Zstd
-        && representation.evaluate(&call.request.headers) == Precondition::Proceed
-    {
-        let plain = || async {
-            let stored = call.app.catalogs.object(&object).await?;
-            let decode = move || decode_zstd(&stored, Facts::<SearchPackage>::MAX_BYTES);
-            let plain = call.app.catalogs.run(object.digest.size, decode).await;
-            Ok(plain.map_err(ReaderError::coding(&object.key()))?.into())
-        };
-        // The texts are compressed.
-        let memory = || 20 * object.digest.size;
-        let coded = call.coded(object.digest.sha256, encoding, memory, plain);
-        representation.payload = Payload::Bytes(coded.await?);
-    }
-    Ok(representation)
+    let representation = Representation::of(payload, CachePolicy::Pointer);
+    Ok(representation
+        .dated(&call.app.head(&state))
+        .negotiated(encoding))
 }
 
 async fn file(
