@@ -34,7 +34,10 @@ const ALLOWED: &[(&str, &str)] = &[
     ("upkeep", "model publish render store trust work"),
     // Of `publish`, only the report of a poll and the difference of two states.
     ("notify", "fetch model publish store"),
-    ("config", "compose model notify publish source trust upkeep"),
+    (
+        "config",
+        "compose model notify publish source trust upkeep work",
+    ),
     // `work` has the memory of answers, which every front takes and the server bounds.
     ("api", "model oci olm reader work"),
     // The objects inside a bundle may be YAML, which `fbc` reads. A call ends its connection when its

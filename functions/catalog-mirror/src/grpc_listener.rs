@@ -7,7 +7,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 use grpc::{GrpcMetrics, RegistryCatalogs};
 use prometheus_client::registry::Registry;
 use reader::PublishedCatalogs;
-use server::{Server, ServerLimits, ServerMetrics};
+use server::{Server, ServerMetrics};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -45,8 +45,7 @@ pub(crate) async fn start(
         !settings.tls || http.tls_cert.is_some(),
         "grpc, tls: there is no certificate: set server.tlsCert and server.tlsKey"
     );
-    let limits = wiring::limits(&ServerLimits::grpc(), &http.grpc_limits);
-    let mut server = Server::new(limits, server_metrics, None);
+    let mut server = Server::new(http.grpc_limits.clone(), server_metrics, None);
     if settings.tls {
         server = wiring::with_tls(server, http)?;
     }

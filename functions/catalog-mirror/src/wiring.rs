@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use config::{Config, ConfigProblems, ServerConfig, ServerLimitsConfig};
+use config::{Config, ConfigProblems, ServerConfig};
 use inspect::{BundleReader, SourceReader};
 use notify::Notifier;
 use publish::Mirror;
@@ -95,33 +95,13 @@ pub(crate) fn server(
     config: &ServerConfig,
     metrics: server::ServerMetrics,
 ) -> anyhow::Result<server::Server> {
-    let limits = limits(&server::ServerLimits::default(), &config.limits);
-    let mut server = with_tls(server::Server::new(limits, metrics, Some(FRONT)), config)?;
+    let server = server::Server::new(config.limits.clone(), metrics, Some(FRONT));
+    let mut server = with_tls(server, config)?;
     if let Some(path) = &config.readers {
         let users = server.with_users(path.clone());
         server = users.with_context(|| format!("cannot use {}", path.display()))?;
     }
     Ok(server)
-}
-
-/// Returns limits with those that are configured.
-pub(crate) fn limits(
-    default: &server::ServerLimits,
-    config: &ServerLimitsConfig,
-) -> server::ServerLimits {
-    // Defaults belong to the server: the configuration only knows what was written.
-    server::ServerLimits {
-        connections: config.connections.unwrap_or(default.connections),
-        streams: config.streams.unwrap_or(default.streams),
-        handshake: config.handshake.unwrap_or(default.handshake),
-        first_request: config.first_request.unwrap_or(default.first_request),
-        idle: config.idle.unwrap_or(default.idle),
-        stalled: config.stalled.unwrap_or(default.stalled),
-        answer_bytes: config.answer_bytes.unwrap_or(default.answer_bytes),
-        answer_wait: config.answer_wait.unwrap_or(default.answer_wait),
-        drain: config.drain.unwrap_or(default.drain),
-        ..default.clone()
-    }
 }
 
 /// Adds the configured certificate, if there is one.

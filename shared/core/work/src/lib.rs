@@ -7,6 +7,7 @@ mod budget;
 #[cfg(feature = "files")]
 mod file;
 mod memory;
+mod server;
 mod threads;
 
 pub use answers::{AnswerMemory, ClientMemory, HeldMemory, NoMemory, Sleep};
@@ -16,4 +17,5 @@ pub use budget::{Budget, DEFAULT_STEPS, OverBudget};
 #[cfg(feature = "files")]
 pub use file::{is_of_shell, open_file, open_or_create, read_file};
 pub use memory::{MemoryPool, MemoryShare};
+pub use server::ServerLimits;
 pub use threads::for_each;

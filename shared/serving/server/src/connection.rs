@@ -12,9 +12,8 @@ use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::{io::InspectReader, sync::CancellationToken};
-use work::AnswerMemory;
+use work::{AnswerMemory, ServerLimits};
 
-use crate::limits::ServerLimits;
 use crate::metrics::CloseReason;
 use crate::server::Server;
 use crate::watch::{ConnectionHandle, ConnectionWatch, Verdict};

@@ -16,10 +16,10 @@ mod watch;
 mod watched;
 
 pub use error::FileError;
-pub use limits::ServerLimits;
 pub use metrics::{ServerMetrics, metrics_route};
 pub use process::{Stop, StopSignal, block_on, limit_arenas, stop_on_signals};
 pub use receive::{ReceiveError, receive};
 pub use request::Front;
 pub use server::Server;
 pub use watch::{ConnectionHandle, Outdated};
+pub use work::ServerLimits;

@@ -5,11 +5,11 @@ use rustls::ServerConfig;
 use tokio::{net::TcpListener, time::sleep};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::Instrument;
-use work::AnswerMemory;
+use work::{AnswerMemory, ServerLimits};
 
 use crate::connection::{self, SharedParts};
 use crate::connections::Connections;
-use crate::limits::{ServerLimits, raise_limit};
+use crate::limits::raise_limit;
 use crate::metrics::{CloseReason, ServerMetrics};
 use crate::reload::{CHECK_INTERVAL, ReloadedFiles};
 use crate::request::Front;

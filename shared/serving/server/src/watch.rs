@@ -8,9 +8,9 @@ use parking_lot::Mutex;
 use slab::Slab;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use work::ClientMemory;
+use work::{ClientMemory, ServerLimits};
 
-use crate::limits::{CHECKS, HURRY, ServerLimits};
+use crate::limits::{CHECKS, HURRY, check_interval};
 use crate::metrics::CloseReason;
 
 /// Bytes that a client must take within [`ServerLimits::stalled`]. Without a minimum, one byte now
@@ -212,7 +212,7 @@ impl ConnectionWatch {
 
     /// Returns the time until the next check.
     pub(crate) fn check_interval(&self) -> Duration {
-        let regular = self.limits.check_interval();
+        let regular = check_interval(&self.limits);
         match self.holds_much() {
             true => regular.min(HURRY / CHECKS),
             false => regular,
@@ -424,7 +424,7 @@ mod tests {
         for (watch, _, bytes) in [&small, &large] {
             held.push(watch.memory.take(*bytes).await.unwrap());
         }
-        assert_eq!(small.0.check_interval(), small.0.limits.check_interval());
+        assert_eq!(small.0.check_interval(), check_interval(&small.0.limits));
         assert!(large.0.check_interval() <= SECOND);
         assert_eq!(after(10, &large.0).await, Verdict::Healthy);
         let other = memory.client();

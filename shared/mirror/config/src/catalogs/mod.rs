@@ -14,7 +14,7 @@ mod webhook;
 
 pub use self::keys::ConfigKeys;
 pub use self::loader::{ConfigLoader, named_catalog};
-pub use self::server::{GrpcConfig, ServerConfig, ServerLimitsConfig};
+pub use self::server::{GrpcConfig, ServerConfig};
 pub use self::values::{
     byte_size, days, duration, generations, host_and_port, listen_address, platform, poll_interval,
     time_limit,

@@ -1,6 +1,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use model::CatalogName;
+use work::ServerLimits;
 
 use super::section::Section;
 use super::values::{byte_size, origin, time_limit};
@@ -12,7 +13,7 @@ const COUNT_MAX: u32 = 1_000_000;
 
 /// Settings of the HTTP server, from `server` of `catalogs.yaml` and from flags. The server reads
 /// the files.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerConfig {
     /// PEM file with the chain of certificates. Default: no TLS.
     pub tls_cert: Option<PathBuf>,
@@ -22,10 +23,11 @@ pub struct ServerConfig {
     pub readers: Option<PathBuf>,
     /// Origins whose pages users may read with. Without users all origins may read. Default: none.
     pub cors: Vec<String>,
-    /// Limits for clients of HTTP. Those that are absent have the defaults of the server.
-    pub limits: ServerLimitsConfig,
-    /// Limits for clients of gRPC, which may stay idle.
-    pub grpc_limits: ServerLimitsConfig,
+    /// Limits for clients of HTTP.
+    pub limits: ServerLimits,
+    /// Limits for clients of gRPC, which may stay idle. Those without a name of their own are set
+    /// with the limits of HTTP.
+    pub grpc_limits: ServerLimits,
 }
 
 /// Settings of the registry API of OLM v0, from `grpc` of `catalogs.yaml`.
@@ -38,27 +40,17 @@ pub struct GrpcConfig {
     pub tls: bool,
 }
 
-/// Limits for clients. `None` is the default of the server.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ServerLimitsConfig {
-    /// Concurrent connections, from 1 to 1,000,000.
-    pub connections: Option<usize>,
-    /// Concurrent requests on an HTTP/2 connection, from 1 to 1,000,000.
-    pub streams: Option<u32>,
-    /// Time for a TLS handshake, from 1 ms.
-    pub handshake: Option<Duration>,
-    /// Time from the connection to the end of the first request's head.
-    pub first_request: Option<Duration>,
-    /// Time between an answer and the next request.
-    pub idle: Option<Duration>,
-    /// Time in which a client must take some bytes of a waiting answer.
-    pub stalled: Option<Duration>,
-    /// Memory for the answers that are being made and sent, from 1 B to 1 EiB.
-    pub answer_bytes: Option<u64>,
-    /// Time for which an answer waits for that memory.
-    pub answer_wait: Option<Duration>,
-    /// Time for running answers when the server stops.
-    pub drain: Option<Duration>,
+impl Default for ServerConfig {
+    fn default() -> Self {
+        Self {
+            tls_cert: None,
+            tls_key: None,
+            readers: None,
+            cors: Vec::new(),
+            limits: ServerLimits::default(),
+            grpc_limits: ServerLimits::grpc(),
+        }
+    }
 }
 
 impl ServerConfig {
@@ -75,35 +67,32 @@ impl ServerConfig {
     }
 
     fn add_limits(&mut self, section: &mut Section) {
+        let http = &mut self.limits;
+        let grpc = &mut self.grpc_limits;
         let connections = |text: &str| count(text, 1..=COUNT_MAX as usize);
         let streams = |text: &str| count(text, 1..=COUNT_MAX);
-        let http = &mut self.limits;
-        read_limit(section, "connections", connections, &mut http.connections);
-        read_limit(section, "streams", streams, &mut http.streams);
-        read_limit(section, "handshake", time_limit, &mut http.handshake);
-        read_limit(section, "firstRequest", time_limit, &mut http.first_request);
-        read_limit(section, "idle", time_limit, &mut http.idle);
-        read_limit(section, "stalled", time_limit, &mut http.stalled);
-        read_limit(section, "answerBytes", byte_size, &mut http.answer_bytes);
-        read_limit(section, "answerWait", time_limit, &mut http.answer_wait);
-        read_limit(section, "drain", time_limit, &mut http.drain);
-
-        // The other limits are those of HTTP.
-        let mut grpc = ServerLimitsConfig {
-            connections: self.grpc_limits.connections,
-            streams: self.grpc_limits.streams,
-            idle: None,
-            answer_bytes: None,
-            ..*http
-        };
+        read_limit(section, "connections", connections, [&mut http.connections]);
+        read_limit(section, "streams", streams, [&mut http.streams]);
         read_limit(
             section,
             "grpcConnections",
             connections,
-            &mut grpc.connections,
+            [&mut grpc.connections],
         );
-        read_limit(section, "grpcStreams", streams, &mut grpc.streams);
-        self.grpc_limits = grpc;
+        read_limit(section, "grpcStreams", streams, [&mut grpc.streams]);
+        read_limit(section, "idle", time_limit, [&mut http.idle]);
+        read_limit(section, "answerBytes", byte_size, [&mut http.answer_bytes]);
+
+        let both = [&mut http.handshake, &mut grpc.handshake];
+        read_limit(section, "handshake", time_limit, both);
+        let both = [&mut http.first_request, &mut grpc.first_request];
+        read_limit(section, "firstRequest", time_limit, both);
+        let both = [&mut http.stalled, &mut grpc.stalled];
+        read_limit(section, "stalled", time_limit, both);
+        let both = [&mut http.answer_wait, &mut grpc.answer_wait];
+        read_limit(section, "answerWait", time_limit, both);
+        let both = [&mut http.drain, &mut grpc.drain];
+        read_limit(section, "drain", time_limit, both);
     }
 
     /// Adds the files and origins of other settings. What they set replaces what was set.
@@ -126,21 +115,25 @@ impl ServerConfig {
     }
 }
 
-/// Reads a limit. A field that is absent leaves it as it is.
-fn read_limit<T>(
+/// Reads a limit of one server or of several. A field that is absent leaves it as it is.
+fn read_limit<T: Copy, const SERVERS: usize>(
     section: &mut Section,
     name: &'static str,
     parse: impl Fn(&str) -> Result<T, String>,
-    limit: &mut Option<T>,
+    limits: [&mut T; SERVERS],
 ) {
     if let Some(value) = section.parsed(name, parse) {
-        *limit = Some(value);
+        for limit in limits {
+            *limit = value;
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
+
+    use work::ServerLimits;
 
     use super::super::tests::{check_problems, load};
     use crate::{ConfigLoader, ServerConfig};
@@ -151,11 +144,18 @@ mod tests {
         let server = load(text).unwrap().server;
         assert_eq!(server.tls_cert.as_deref(), Some("c.pem".as_ref()));
         assert_eq!(server.cors, ["https://docs.lab"]);
-        assert_eq!(server.limits.connections, Some(9));
-        assert_eq!(server.limits.stalled, Some(Duration::from_secs(5)));
-        assert_eq!(server.limits.answer_bytes, Some(64 << 20));
-        assert_eq!(server.grpc_limits.answer_bytes, None);
-        assert_eq!(server.limits.idle, None);
+        let http = ServerLimits {
+            connections: 9,
+            stalled: Duration::from_secs(5),
+            answer_bytes: 64 << 20,
+            ..ServerLimits::default()
+        };
+        assert_eq!(server.limits, http);
+        let grpc = ServerLimits {
+            stalled: Duration::from_secs(5),
+            ..ServerLimits::grpc()
+        };
+        assert_eq!(server.grpc_limits, grpc);
     }
 
     #[test]
