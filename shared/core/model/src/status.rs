@@ -108,25 +108,31 @@ impl Status {
             .take_if(|rejected| rejected.inputs.revision == revision);
     }
 
-    /// Returns the processes whose pull of a revision began and did not end.
-    pub fn pulling(&self, inputs: &PullInputs) -> impl Iterator<Item = &String> {
-        let open = self
-            .open_pulls
+    /// Returns the pulls of a revision that began and did not end.
+    pub fn open_pulls_of(&self, inputs: &PullInputs) -> Option<&OpenPulls> {
+        self.open_pulls
             .as_ref()
-            .filter(|open| open.inputs == *inputs);
-        open.into_iter().flat_map(|open| &open.processes)
+            .filter(|open| open.inputs == *inputs)
     }
 
-    /// Removes the pull of a process, which has ended.
-    pub fn end_pull(&mut self, inputs: &PullInputs, process: &str) {
-        if let Some(open) = self
-            .open_pulls
-            .as_mut()
-            .filter(|open| open.inputs == *inputs)
+    /// Counts a pull of a revision that begins now.
+    pub fn begin_pull(&mut self, inputs: &PullInputs, now: SystemTime) {
+        let before = self.open_pulls_of(inputs).map_or(0, |open| open.count);
+        self.open_pulls = Some(OpenPulls {
+            inputs: inputs.clone(),
+            count: before.saturating_add(1),
+            last_begun: now,
+        });
+    }
+
+    /// Counts off a pull of a revision, which has ended.
+    pub fn end_pull(&mut self, inputs: &PullInputs) {
+        if let Some(open) = &mut self.open_pulls
+            && open.inputs == *inputs
         {
-            open.processes.remove(process);
+            open.count = open.count.saturating_sub(1);
         }
-        self.open_pulls.take_if(|open| open.processes.is_empty());
+        self.open_pulls.take_if(|open| open.count == 0);
     }
 
     /// Returns true if the first poll of the catalog has not ended: it is running, or its process
@@ -155,8 +161,11 @@ pub struct OpenPulls {
     /// Revision that is pulled.
     #[serde(flatten)]
     pub inputs: PullInputs,
-    /// Identifiers of the processes that pull it. Each removes its own at the end of its pull.
-    pub processes: BTreeSet<String>,
+    /// Number of pulls. Each counts itself off at its end.
+    pub count: u32,
+    /// Time at which the last of them began.
+    #[serde(with = "As::<Rfc3339>")]
+    pub last_begun: SystemTime,
 }
 
 /// Revision that cannot be published. It is not pulled again while the inputs and the published

@@ -60,7 +60,7 @@ pub enum PollError {
         /// Revision of the source, and the version of the program.
         inputs: PullInputs,
         /// Number of pulls that began and did not end.
-        deaths: usize,
+        deaths: u32,
     },
     /// This revision was pulled before, and the same program would come to the same result.
     #[error(

@@ -124,7 +124,13 @@ impl<'a> Attempt<'a> {
         match &self.poll.options.before {
             Some(status) if !self.poll.options.force => {
                 let inputs = self.pull_inputs();
-                open_pull::refuse_known(self.poll.mirror, status, &inputs, self.base_hash())
+                open_pull::refuse_known(
+                    self.poll.mirror,
+                    self.poll.catalog,
+                    status,
+                    &inputs,
+                    self.base_hash(),
+                )
             }
             _ => Ok(()),
         }
@@ -168,9 +174,11 @@ impl<'a> Attempt<'a> {
 
     /// Returns true if a pull of this revision has begun before and not ended.
     pub(super) fn is_suspect(&self) -> bool {
+        let Some(status) = &self.poll.options.before else {
+            return false;
+        };
         let inputs = self.pull_inputs();
-        let before = self.poll.options.before.as_ref();
-        before.is_some_and(|status| open_pull::deaths(self.poll.mirror, status, &inputs) > 0)
+        open_pull::others(self.poll.mirror, &self.poll.catalog.name, status, &inputs) > 0
     }
 
     /// Counts in `status.json` that a pull of the revision begins.

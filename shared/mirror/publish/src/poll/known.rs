@@ -82,6 +82,11 @@ impl KnownCatalogs {
         self.of(catalog, |known| known.own_pull = pull);
     }
 
+    /// Returns true if this process has begun a pull and not counted it off.
+    pub(super) fn has_own_pull(&self, catalog: &CatalogName, pull: &PullInputs) -> bool {
+        self.of(catalog, |known| known.own_pull.as_ref() == Some(pull))
+    }
+
     /// Returns the pulls that this process has begun and not counted off.
     pub(super) fn own_pulls(&self) -> Vec<(CatalogName, PullInputs)> {
         let known = self.0.lock();

@@ -7,15 +7,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use work::{Budget, MemoryPool};
 
 use super::known::KnownCatalogs;
-use super::open_pull::process_id;
 use crate::{Catalog, MirrorSettings, PollError, PollMetrics, PollProgress, SourceLimits};
 
 /// Polls catalogs and publishes them to one store.
 pub struct Mirror {
     images: Sources,
     pub(super) store: Arc<dyn Store>,
-    /// Identifier under which its pulls are recorded.
-    pub(super) process: String,
     pub(super) settings: MirrorSettings,
     memory: MemoryPool,
     rendering: Arc<Semaphore>,
@@ -43,7 +40,6 @@ impl Mirror {
         Self {
             images: images.with_settings(|images| images.download_space = space),
             store,
-            process: process_id((settings.env.rng)()),
             memory,
             rendering: Arc::new(Semaphore::new(settings.side_by_side.max(1))),
             resolving: Semaphore::new(settings.resolves.max(1)),

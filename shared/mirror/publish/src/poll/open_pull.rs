@@ -1,12 +1,10 @@
 //! Revisions that are not pulled again: those that cannot be published, and those under which the
 //! process died.
 
-use std::{collections::BTreeSet, fs, process};
+use std::time::{Duration, SystemTime};
 
 use model::text::Chain;
-use model::{
-    CatalogName, OpenPulls, Outcome, PullInputs, RENDER_VERSION, RejectedRevision, Sha256, Status,
-};
+use model::{CatalogName, Outcome, PullInputs, RENDER_VERSION, RejectedRevision, Sha256, Status};
 use source::{Digest, Sources};
 use trust::policy::Policy;
 
@@ -17,10 +15,7 @@ use crate::{Catalog, PollError, status::update_status};
 /// more. One death may be a deployment, a power failure or another catalog; `kill -9`, the kernel
 /// without memory and a crash all look the same from outside. A second one in a row, of a pull that
 /// ran alone, is taken for the fault of the revision.
-const DEATHS_MAX: usize = 2;
-
-/// Maximum number of recorded processes. Only forced pulls add to [`DEATHS_MAX`].
-const PROCESSES_MAX: usize = 16;
+const DEATHS_MAX: u32 = 2;
 
 /// Pull of one revision that `status.json` records.
 #[derive(Debug)]
@@ -38,8 +33,9 @@ pub(super) fn inputs(
     revision: &Digest,
 ) -> PullInputs {
     let pulled = catalog.source.pulled();
-    let policy = pulled.and_then(|pulled| pulled.policy.as_ref());
-    let policy = policy.map(Policy::hash);
+    let policy = pulled
+        .and_then(|pulled| pulled.policy.as_ref())
+        .map(Policy::hash);
     // All fields of the limits, also of those that are added later. The text is only compared
     // within one version.
     let settings = format!(
@@ -58,25 +54,50 @@ pub(super) fn inputs(
     }
 }
 
-/// Returns the number of processes that died while they pulled a revision. One that runs on another
-/// machine counts until its pull ends.
-pub(super) fn deaths(mirror: &Mirror, status: &Status, inputs: &PullInputs) -> usize {
-    let lives = |process: &String| *process == mirror.process || runs_beside(process);
-    status
-        .pulling(inputs)
-        .filter(|process| !lives(process))
-        .count()
+/// Returns the number of pulls of a revision that began and did not end, without the one of this
+/// process. They are running elsewhere, or their processes died.
+pub(super) fn others(
+    mirror: &Mirror,
+    catalog: &CatalogName,
+    status: &Status,
+    inputs: &PullInputs,
+) -> u32 {
+    let count = status.open_pulls_of(inputs).map_or(0, |open| open.count);
+    if mirror.known.has_own_pull(catalog, inputs) {
+        return count.saturating_sub(1);
+    }
+    count
+}
+
+/// Returns the number of processes that died while they pulled a revision. The pull that began last
+/// may be running for as long as a pull may take, so it counts after that time. A crash that
+/// repeats faster is seen one death later.
+fn deaths(mirror: &Mirror, catalog: &Catalog, status: &Status, inputs: &PullInputs) -> u32 {
+    let others = others(mirror, &catalog.name, status, inputs);
+    let now = (mirror.settings.env.clock)();
+    let pull_time = mirror.limits(catalog).pull_time;
+    let last = status.open_pulls_of(inputs).map(|open| open.last_begun);
+    if last.is_some_and(|last| is_within(pull_time, last, now)) {
+        return others.saturating_sub(1);
+    }
+    others
+}
+
+/// True if less than `time` has passed. A time in the future was written by a wrong clock.
+fn is_within(time: Duration, since: SystemTime, now: SystemTime) -> bool {
+    now.duration_since(since).is_ok_and(|passed| passed < time)
 }
 
 /// Fails if a revision cannot be published over the Snapshot `base`, or if the process died under
 /// it.
 pub(super) fn refuse_known(
     mirror: &Mirror,
+    catalog: &Catalog,
     status: &Status,
     inputs: &PullInputs,
     base: Option<Sha256>,
 ) -> Result<(), PollError> {
-    refuse_killer(inputs, deaths(mirror, status, inputs))?;
+    refuse_killer(inputs, deaths(mirror, catalog, status, inputs))?;
     match &status.rejected {
         // Another published state may make a suspicious result a good one.
         Some(known) if known.inputs == *inputs && known.base == base => {
@@ -97,8 +118,10 @@ pub(super) async fn begin(
     inputs: &PullInputs,
     is_forced: bool,
 ) -> Result<(), PollError> {
+    // A pull of this process that could not be counted off is counted already.
+    let is_counted = mirror.known.has_own_pull(&catalog.name, inputs);
     // Before the write: one whose answer is lost, or that is cancelled, may have taken effect. To
-    // count off a pull that is not recorded changes nothing.
+    // count off a pull that is not recorded forgets at most one death.
     mirror
         .known
         .set_own_pull(&catalog.name, Some(inputs.clone()));
@@ -108,24 +131,19 @@ pub(super) async fn begin(
         if let Some(before) = before
             && !is_forced
         {
-            // Read anew: two processes that start together must not count as one.
-            allowed = refuse_killer(inputs, deaths(mirror, before, inputs));
+            // Read anew: another process may have begun meanwhile.
+            allowed = refuse_killer(inputs, deaths(mirror, catalog, before, inputs));
         }
         allowed.as_ref().ok()?;
-        let pulling = before.into_iter().flat_map(|before| before.pulling(inputs));
-        let mut processes: BTreeSet<String> = pulling.cloned().collect();
-        while processes.len() >= PROCESSES_MAX {
-            processes.pop_first();
-        }
-        processes.insert(mirror.process.clone());
         let mut next = before.cloned().unwrap_or_else(|| Status {
             error: Some(
                 "the first poll has not ended: it is running, or its process died".to_owned(),
             ),
             ..Status::new(catalog.source.to_string(), Outcome::Failed, now)
         });
-        let inputs = inputs.clone();
-        next.open_pulls = Some(OpenPulls { inputs, processes });
+        if !is_counted || next.open_pulls_of(inputs).is_none() {
+            next.begin_pull(inputs, now);
+        }
         Some(next)
     });
     if let Err(error) = written.await {
@@ -134,6 +152,9 @@ pub(super) async fn begin(
             "cannot record that a revision is pulled"
         );
     }
+    if allowed.is_err() && !is_counted {
+        mirror.known.set_own_pull(&catalog.name, None);
+    }
     allowed
 }
 
@@ -141,14 +162,9 @@ pub(super) async fn begin(
 pub(super) async fn withdraw(mirror: &Mirror, catalog: &CatalogName, inputs: &PullInputs) {
     let withdrawn = update_status(&*mirror.store, catalog, |before| {
         let before = before?;
-        if !before
-            .pulling(inputs)
-            .any(|process| *process == mirror.process)
-        {
-            return None;
-        }
+        before.open_pulls_of(inputs)?;
         let mut next = before.clone();
-        next.end_pull(inputs, &mirror.process);
+        next.end_pull(inputs);
         Some(next)
     });
     match withdrawn.await {
@@ -160,7 +176,7 @@ pub(super) async fn withdraw(mirror: &Mirror, catalog: &CatalogName, inputs: &Pu
     }
 }
 
-fn refuse_killer(inputs: &PullInputs, deaths: usize) -> Result<(), PollError> {
+fn refuse_killer(inputs: &PullInputs, deaths: u32) -> Result<(), PollError> {
     if deaths < DEATHS_MAX {
         return Ok(());
     }
@@ -171,7 +187,10 @@ fn refuse_killer(inputs: &PullInputs, deaths: usize) -> Result<(), PollError> {
 impl OpenPull {
     /// Returns the record of a revision that cannot be published, for an error that says so.
     pub(super) fn rejected(&self, outcome: Outcome, error: &PollError) -> Option<RejectedRevision> {
-        error.is_verdict().then(|| RejectedRevision {
+        if !error.is_verdict() {
+            return None;
+        }
+        Some(RejectedRevision {
             inputs: self.inputs.clone(),
             base: self.base,
             outcome,
@@ -181,74 +200,19 @@ impl OpenPull {
     }
 }
 
-/// Returns the identifier of a mirror in this process: number and start of the process, because the
-/// kernel uses numbers again, and 52 random bits. The start is in clock ticks since boot, and 0
-/// where `/proc` does not tell.
-pub(super) fn process_id(random: f64) -> String {
-    let number = process::id().into();
-    let start = started(number).unwrap_or_default();
-    format!(
-        "{number:x}.{start:x}.{:013x}",
-        random.to_bits() & ((1 << 52) - 1)
-    )
-}
-
-/// True if the pull belongs to another process of this machine that still runs. A pull of another
-/// machine is never known to run.
-fn runs_beside(id: &str) -> bool {
-    let mut parts = id.split('.').map(|part| u64::from_str_radix(part, 16));
-    let (Some(Ok(number)), Some(Ok(start)), Some(_)) = (parts.next(), parts.next(), parts.next())
-    else {
-        return false;
-    };
-    // Another mirror in this process is one that ended.
-    number != u64::from(process::id()) && started(number) == Some(start)
-}
-
-/// Returns the start of a running process (proc(5), field 22 of `/proc/PID/stat`); `None` if it
-/// ended or cannot be seen.
-fn started(number: u64) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
-    // The name of the program, in parentheses, may hold spaces and parentheses.
-    let (_, fields) = stat.rsplit_once(')')?;
-    let mut fields = fields.split_ascii_whitespace();
-    // A killed process whose parent has not asked for its end yet is a zombie.
-    if matches!(fields.next()?, "Z" | "X") {
-        return None;
-    }
-    fields.nth(18)?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
-
     use super::*;
 
     #[test]
-    fn pull_of_this_process_does_not_run_beside_it() {
-        assert!(!runs_beside(&process_id(0.5)));
-        for id in ["", "a", "1.2", "x.y.z", "0000000000000"] {
-            assert!(!runs_beside(id), "{id}");
+    fn pull_that_began_last_may_run_for_the_time_of_a_pull() {
+        let began = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
+        let minute = Duration::from_secs(60);
+        for (passed, expected) in [(0, true), (59, true), (60, false), (3600, false)] {
+            let now = began + Duration::from_secs(passed);
+            assert_eq!(is_within(minute, began, now), expected, "{passed} s");
         }
-    }
-
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn pull_of_another_process_runs_until_that_ends() {
-        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
-        let number = child.id().into();
-        let start = started(number).unwrap();
-        let id = format!("{number:x}.{start:x}.0");
-        assert!(runs_beside(&id));
-        let later = format!("{number:x}.{:x}.0", start + 1);
-        assert!(!runs_beside(&later));
-        child.kill().unwrap();
-        // Not waited for: a zombie has ended.
-        while started(number).is_some() {
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
-        assert!(!runs_beside(&id));
-        child.wait().unwrap();
+        let earlier = began - Duration::from_secs(1);
+        assert!(!is_within(minute, began, earlier), "a clock was wrong");
     }
 }

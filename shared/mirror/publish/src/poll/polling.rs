@@ -234,7 +234,7 @@ impl Mirror {
             // An ordinary error counts off this pull only: a registry that fails between two deaths
             // proves nothing.
             if let Some(pull) = pull {
-                next.end_pull(&pull.inputs, &self.process);
+                next.end_pull(&pull.inputs);
             }
             next
         };
