@@ -30,14 +30,10 @@ const ALLOWED: &[(&str, &str)] = &[
     ),
     // A state is written by `publish` and read here; all fronts are below.
     ("reader", "model store trust"),
-    // Of `publish`, only the names of the catalogs, clocks and counts.
-    ("upkeep", "model publish render store trust work"),
-    // Of `publish`, only the report of a poll and the difference of two states.
-    ("notify", "fetch model publish store"),
-    (
-        "config",
-        "compose model notify publish source trust upkeep work",
-    ),
+    // Of `publish`, the transaction, the report of a poll, the names of the catalogs, clocks and
+    // counts. `fetch` sends webhooks.
+    ("upkeep", "fetch model publish render store trust work"),
+    ("config", "compose model publish source trust upkeep work"),
     // `work` has the memory of answers, which every front takes and the server bounds.
     ("api", "model oci olm reader work"),
     // The objects inside a bundle may be YAML, which `fbc` reads. A call ends its connection when its

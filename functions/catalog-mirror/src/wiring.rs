@@ -9,13 +9,13 @@ use std::time::Duration;
 use anyhow::Context;
 use config::{Config, ConfigProblems, ServerConfig};
 use inspect::{BundleReader, SourceReader};
-use notify::Notifier;
 use publish::Mirror;
 use source::Sources;
 use store::{Store, StorePlace};
 use sync::{FetchSettings, HttpMirror, Origin, SyncOrigin, VolumeFile};
 use tokio::net::TcpListener;
 use trust::Trust;
+use upkeep::Notifier;
 
 use crate::args::{
     Access, CatalogAccess, CatalogArgs, KeyArgs, RegistryArgs, S3Args, StoreArgs, TrustArgs,

@@ -6,8 +6,8 @@ use aws_config::SdkConfig;
 use aws_sdk_s3::error::SdkError;
 use aws_sdk_s3::operation::get_object::{GetObjectError, GetObjectOutput};
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
-use notify::Receiver;
 use serde_json::json;
+use upkeep::Receiver;
 
 use crate::{CatalogMessage, bus::Bus};
 

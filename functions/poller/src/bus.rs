@@ -5,8 +5,8 @@ use aws_sdk_eventbridge::Client;
 use aws_sdk_eventbridge::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_eventbridge::operation::put_events::{PutEventsError, PutEventsOutput};
 use aws_sdk_eventbridge::types::PutEventsRequestEntry;
-use notify::{Event, Receiver, SendError};
 use serde_json::json;
+use upkeep::{Event, Receiver, SendError};
 
 /// `source` of every event. Rules of operators match on it, so it must not change.
 const SOURCE: &str = "catalog-mirror";

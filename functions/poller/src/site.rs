@@ -5,10 +5,10 @@ use std::{sync::Arc, time::Instant};
 use anyhow::Context;
 use config::Config;
 use futures_util::future::try_join_all;
-use notify::Notifier;
 use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, SourceLimits};
 use source::Sources;
 use trust::{Signer, SigningKey};
+use upkeep::Notifier;
 use upkeep::Retention;
 
 use crate::{ConfigDocument, ConfigLocation, Environment, Poller, Services, secrets};

@@ -9,7 +9,6 @@ use clap::Args;
 use config::{Config, ServerConfig};
 use futures_util::FutureExt;
 use model::CatalogName;
-use notify::Notifier;
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
 use publish::{Catalog, Mirror, Schedule};
@@ -17,6 +16,7 @@ use reader::{PublishedCatalogs, ReaderSettings};
 use store::Store;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
+use upkeep::Notifier;
 
 use crate::args::{Access, CatalogArgs, GrpcArgs, StoreArgs};
 #[cfg(feature = "grpc")]
@@ -84,7 +84,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let mut registry = Registry::with_prefix("catalog_mirror");
     let polls = publish::PollMetrics::register(&mut registry);
     let requests = api::HttpMetrics::register(&mut registry);
-    let events = notify::NotifyMetrics::register(&mut registry);
+    let events = upkeep::NotifyMetrics::register(&mut registry);
     let collections = upkeep::GcMetrics::register(&mut registry);
     let connections = server::ServerMetrics::register(&mut registry);
     let server = wiring::server(&config.server, connections)?;

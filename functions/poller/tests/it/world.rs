@@ -9,12 +9,12 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use model::{Current, Key, Status};
-use notify::Receiver;
 use poller::{CatalogMessage, ConfigDocument, Deadline, Environment, Poller, Services};
 use serde_json::{Value, json};
 use store::StoreExt;
 use storekit::MemoryStore;
 use testkit::{ImageBuilder, Layer, Registry, RegistryBuilder};
+use upkeep::Receiver;
 
 pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 

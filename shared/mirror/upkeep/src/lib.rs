@@ -1,10 +1,15 @@
 #![doc = include_str!("../README.md")]
 
+mod events;
 mod gc;
 mod history;
 mod rollback;
 mod verify;
 
+pub use events::{
+    Event, EventData, Notifier, NotifierSettings, NotifyMetrics, Receiver, SecretLocation,
+    SendError, Webhook, WebhookError,
+};
 pub use gc::{
     GcError, GcMetrics, GcOptions, GcReport, GcStep, NextStep, Retention, UnreadableState,
     collect_regularly, gc,

@@ -33,13 +33,13 @@ pub struct Config {
     /// Limits of images and catalogs. [`Self::images`] has its part of them already.
     pub limits: publish::SourceLimits,
     /// Receivers of change events over HTTP.
-    pub receivers: Vec<Box<dyn notify::Receiver>>,
+    pub receivers: Vec<Box<dyn upkeep::Receiver>>,
     /// Settings of the HTTP server: TLS, users and limits.
     pub server: ServerConfig,
     /// Settings of the registry API of OLM v0.
     pub grpc: GrpcConfig,
     /// Settings of change events.
-    pub events: notify::NotifierSettings,
+    pub events: upkeep::NotifierSettings,
     /// Earlier publications to keep. Without it `serve` never removes anything.
     pub retention: Option<upkeep::Retention>,
     /// Keys that sign publications, and keys that are trusted.

@@ -1,8 +1,8 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use notify::{Receiver, SecretLocation, Webhook};
 use publish::Catalog;
+use upkeep::{Receiver, SecretLocation, Webhook};
 
 use super::section::Section;
 use crate::problems::Problems;

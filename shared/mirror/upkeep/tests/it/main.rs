@@ -1,5 +1,6 @@
 //! Publications, garbage collection and their clocks, on the memory store.
 
+mod events;
 mod faults;
 mod gc;
 mod kit;

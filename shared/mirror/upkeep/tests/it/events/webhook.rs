@@ -11,10 +11,10 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use model::text::chain;
-use notify::{Event, Receiver, SecretLocation, SendError, Webhook};
 use ring::hmac;
 use tempfile::NamedTempFile;
 use tokio::net::TcpListener;
+use upkeep::{Event, Receiver, SecretLocation, SendError, Webhook};
 
 use super::world::{name, snapshot};
 

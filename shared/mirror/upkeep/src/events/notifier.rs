@@ -18,7 +18,7 @@ use store::{ReadError, Store};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
-use crate::outbox::{AFTER_ALL, Outbox, advance};
+use super::outbox::{AFTER_ALL, Outbox, advance};
 use crate::{Event, Receiver, SendError};
 
 /// Maximum number of concurrent events to one receiver.

@@ -9,11 +9,11 @@ use model::{
     CatalogName, Current, Document as _, Key, Kind, Notified, ObjectDigest, Outcome, PublicationId,
     Snapshot, StoredDocument,
 };
-use notify::{Event, Notifier, NotifierSettings, Receiver, SendError};
 use publish::Report;
 use store::StoreExt;
 use storekit::{MemoryStore, conformance::put};
 use testkit::{CurrentBuilder, SnapshotBuilder};
+use upkeep::{Event, Notifier, NotifierSettings, Receiver, SendError};
 
 pub(crate) fn name() -> CatalogName {
     "v4.20".parse().unwrap()

@@ -1,4 +1,4 @@
-#![doc = include_str!("../README.md")]
+//! Change events: after a publication one event for each receiver, at least once.
 
 mod event;
 mod notifier;

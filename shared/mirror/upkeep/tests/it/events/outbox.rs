@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use model::{Key, Kind, ObjectDigest, Outcome, StoredDocument};
-use notify::SendError;
 use store::Store;
 use storekit::MemoryStore;
+use upkeep::SendError;
 
 use super::world::{
     Answer, RecordingReceiver, cursors, down, name, notifier, one, publish, report, snapshot,
