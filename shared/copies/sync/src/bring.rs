@@ -20,7 +20,8 @@ impl Copier {
         transaction: &Transaction,
         entry: &ManifestEntry,
     ) -> Result<u64, SyncError> {
-        let (key, size) = (entry.key(), entry.object.digest.size);
+        let key = entry.key();
+        let size = entry.object.digest.size;
         let damaged = SyncError::damaged(&key);
         let opened = self.origin.objects().open(&key, None).await;
         let mut body = opened.map_err(SyncError::origin)?.body;

@@ -191,8 +191,10 @@ impl Copier {
             validation: report.validation,
             ..Status::new(self.options.source.clone(), report.outcome, now)
         };
-        let next = |before: Option<&Status>| ended.clone().after(before);
-        record_status(&*self.store, &report.catalog, now, None, next).await;
+        record_status(&*self.store, &report.catalog, now, None, |before| {
+            ended.clone().after(before)
+        })
+        .await;
     }
 
     async fn attempt(

@@ -1,4 +1,4 @@
-use model::{Current, PREVIOUS_MAX, Previous, PublicationId};
+use model::{Current, PREVIOUS_MAX, PublicationId};
 
 use crate::{SyncError, SyncOptions};
 
@@ -19,12 +19,13 @@ pub(crate) fn is_behind(
     if theirs.serial < ours.serial && !options.rollback {
         // Not an error: a CDN that lags behind another one serves an earlier state for some
         // minutes.
-        let (id, date) = (PublicationId::from(theirs), theirs.published_at);
+        let id = PublicationId::from(theirs);
         // A catalog that is published anew may have the same content under the same serial, but not
         // the same date.
-        let is_theirs =
-            |earlier: &Previous| PublicationId::from(earlier) == id && earlier.published_at == date;
-        if diverged.is_none() && ours.previous.iter().any(is_theirs) {
+        let is_known = ours.previous.iter().any(|earlier| {
+            PublicationId::from(earlier) == id && earlier.published_at == theirs.published_at
+        });
+        if diverged.is_none() && is_known {
             return Ok(true);
         }
         return Err(SyncError::Rollback {
@@ -49,12 +50,14 @@ pub(crate) fn is_valid(current: &Current) -> bool {
 /// Returns the newest serial that both remember with different content.
 fn diverged_at(ours: &Current, theirs: &Current) -> Option<u64> {
     let theirs = theirs.publications();
-    let differs = |own: &Previous| {
+    let mut newest = None;
+    for own in ours.publications() {
         let same_serial = theirs.iter().find(|other| other.serial == own.serial);
-        same_serial.is_some_and(|other| other.content_hash != own.content_hash)
-    };
-    let differing = ours.publications().into_iter().filter(differs);
-    differing.map(|own| own.serial).max()
+        if same_serial.is_some_and(|other| other.content_hash != own.content_hash) {
+            newest = newest.max(Some(own.serial));
+        }
+    }
+    newest
 }
 
 #[cfg(test)]

@@ -76,15 +76,20 @@ impl Copying<'_> {
     /// Makes, in one pass over the Shards, the encodings of `all.json` and the layer of the image.
     /// Checks the content hash. `base` is a state whose `all.json.gz` is similar.
     async fn streamed(&mut self, base: Option<&Snapshot>) -> Result<Rendering, SyncError> {
-        let (snapshot, store) = (&*self.plan.snapshot, &self.copier.store);
+        let snapshot = &*self.plan.snapshot;
+        let store = &self.copier.store;
         let shards = Arc::new(PublishedShards::new(store.clone(), [snapshot], base));
         let rendering = Rendering::of_snapshot(snapshot, shards, RenderSettings::default());
         let layer = snapshot.image.as_ref().map(|image| image.layer);
-        let objects = self.left.iter().map(|entry| entry.object);
-        let streamed = objects
-            .filter(|object| matches!(object.kind, Kind::All(_)) || layer == Some(object.digest));
-        let kinds = streamed.map(|object| object.kind);
-        let kinds: Vec<Kind> = kinds.filter(|_| !self.copier.options.fetch_all).collect();
+        let mut kinds = Vec::new();
+        if !self.copier.options.fetch_all {
+            let objects = self.left.iter().map(|entry| entry.object);
+            kinds.extend(objects.filter_map(|object| {
+                let is_streamed =
+                    matches!(object.kind, Kind::All(_)) || layer == Some(object.digest);
+                is_streamed.then_some(object.kind)
+            }));
+        }
         if kinds.is_empty() && !self.lacks(Kind::Index) {
             return Ok(rendering);
         }
@@ -135,11 +140,13 @@ impl Copying<'_> {
         base: Option<&Snapshot>,
     ) -> Result<(), SyncError> {
         // Those of another program are fetched.
-        let kinds = FACT_KINDS.into_iter();
-        let kinds = kinds.filter(|kind| self.plan.snapshot.facts.contains_key(kind.name));
+        let kinds = FACT_KINDS
+            .into_iter()
+            .filter(|kind| self.plan.snapshot.facts.contains_key(kind.name))
+            .collect();
         let reader = FactReader {
             rendering,
-            kinds: kinds.collect(),
+            kinds,
             known: KnownFacts::load(&*self.copier.store, base.into_iter()).await,
             // One thread keeps the reads in one order, which the simulation needs. Most updates
             // change one package.

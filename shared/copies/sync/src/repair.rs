@@ -68,15 +68,12 @@ impl Copier {
         wanted: Vec<ManifestEntry>,
         repair: &mut Repair,
     ) {
-        let fetch = async |entry: ManifestEntry| {
-            (
-                entry.key().to_string(),
-                self.repair_one(transaction, &entry).await,
-            )
-        };
-        let mut fetches =
-            stream::iter(wanted.into_iter().map(fetch)).buffer_unordered(OBJECTS_IN_FLIGHT);
-        while let Some((key, brought)) = fetches.next().await {
+        let fetches = wanted.into_iter().map(async |entry| {
+            let brought = self.repair_one(transaction, &entry).await;
+            (entry.key().to_string(), brought)
+        });
+        let mut repaired = stream::iter(fetches).buffer_unordered(OBJECTS_IN_FLIGHT);
+        while let Some((key, brought)) = repaired.next().await {
             match brought {
                 Ok(true) => {
                     tracing::info!(key, "repaired object");

@@ -126,28 +126,34 @@ impl TreeTarget for BucketTree {
     }
 
     async fn put(&self, path: &str, fields: &HeaderMap, file: TempPath) -> io::Result<()> {
-        let (bucket, key) = (&self.place.bucket, self.place.name(path));
+        let bucket = &self.place.bucket;
+        let key = self.place.name(path);
         let body = ByteStream::from_path(&file)
             .await
             .map_err(io::Error::other)?;
         let field = |name| Some(fields.get(name)?.to_str().ok()?.to_owned());
-        let (media_type, coding) = (field(&CONTENT_TYPE), field(&CONTENT_ENCODING));
-        let put = self.client.put_object().bucket(bucket).key(&key).body(body);
-        let put = put.set_content_type(media_type.clone());
-        let put = put.set_content_encoding(coding.clone());
-        let put = put.set_cache_control(field(&CACHE_CONTROL));
+        let media_type = field(&CONTENT_TYPE);
+        let coding = field(&CONTENT_ENCODING);
         let limits = Config::builder()
             .timeout_config(self.settings.put_timeouts(fs::metadata(&file)?.len()));
-        put.customize()
+        self.client
+            .put_object()
+            .bucket(bucket)
+            .key(&key)
+            .body(body)
+            .set_content_type(media_type.clone())
+            .set_content_encoding(coding.clone())
+            .set_cache_control(field(&CACHE_CONTROL))
+            .customize()
             .config_override(limits)
             .send()
             .await
             .map_err(failed)?;
         // Clients would take gzip bytes for plain ones. One question tells.
         if coding.is_some() && !self.keeps_fields.load(Ordering::Relaxed) {
-            let stored = self.client.head_object().bucket(bucket).key(&key).send();
-            let stored = stored.await.map_err(failed)?;
-            if (stored.content_type, stored.content_encoding) != (media_type, coding) {
+            let head = self.client.head_object().bucket(bucket).key(&key);
+            let stored = head.send().await.map_err(failed)?;
+            if stored.content_type != media_type || stored.content_encoding != coding {
                 return Err(io::Error::other(
                     "the bucket does not keep Content-Type and Content-Encoding",
                 ));

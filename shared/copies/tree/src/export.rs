@@ -13,7 +13,7 @@ use axum::{Router, body::Body};
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, ETAG, IF_NONE_MATCH};
-use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Collected};
 use model::text::line;
 use parking_lot::Mutex;
@@ -254,20 +254,17 @@ impl ExportRun {
     /// Earlier versions wrote files for packages such as `a/b`.
     async fn clear_the_way(&mut self, files: &[NamedFile]) -> Result<(), TreeError> {
         let named: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
-        let is_folder = |path: &str| {
+        let mut in_the_way = Vec::new();
+        for path in self.planned.files.keys() {
             let inside = format!("{path}/");
             let next = named.range(inside.as_str()..).next();
-            next.is_some_and(|next| next.starts_with(&inside))
-        };
-        let is_in_file = |path: &str| {
+            let is_folder = next.is_some_and(|next| next.starts_with(&inside));
             let mut slashes = path.match_indices('/');
-            slashes.any(|(at, _)| named.contains(&path[..at]))
-        };
-        let paths = self.planned.files.keys();
-        let in_the_way: Vec<String> = paths
-            .filter(|path| is_folder(path) || is_in_file(path))
-            .cloned()
-            .collect();
+            let is_in_file = slashes.any(|(at, _)| named.contains(&path[..at]));
+            if is_folder || is_in_file {
+                in_the_way.push(path.clone());
+            }
+        }
         for path in in_the_way {
             self.delete(&path).await?;
             self.planned.files.remove(&path);
@@ -282,15 +279,13 @@ impl ExportRun {
         let answer = self
             .ask(&file, known.and_then(|known| known.tag.parse().ok()))
             .await;
-        let (status, fields) = (answer.status(), answer.headers());
-        let field = |name| fields.get(name).and_then(|value| value.to_str().ok());
-        let size = field(&CONTENT_LENGTH).and_then(|size| size.parse().ok());
+        let fields = answer.headers();
         let mut written = WrittenFile {
-            tag: field(&ETAG).unwrap_or_default().to_owned(),
-            size: size.unwrap_or_default(),
+            tag: text(fields, &ETAG).to_owned(),
+            size: text(fields, &CONTENT_LENGTH).parse().unwrap_or_default(),
             unnamed_since: None,
         };
-        match (status, known) {
+        match (answer.status(), known) {
             (StatusCode::NOT_MODIFIED, Some(known)) => written.size = known.size,
             (StatusCode::NOT_FOUND, _) if !file.is_needed => return Ok(None),
             (StatusCode::OK, _) => {
@@ -335,12 +330,13 @@ impl ExportRun {
     /// Writes a file with the header fields of its answer. Returns its size in bytes.
     async fn write(&self, path: &str, fields: &HeaderMap, body: Body) -> Result<u64, TreeError> {
         let write = async {
-            let mut builder = tempfile::Builder::new();
-            // A web server is often another user.
-            let builder = builder.permissions(Permissions::from_mode(0o666));
-            let mut file = builder.tempfile_in(self.target.temporary())?;
-            let (mut body, mut size) = (body.into_data_stream(), 0);
-            while let Some(chunk) = body.try_next().await.map_err(io::Error::other)? {
+            let mut file = tempfile::Builder::new()
+                // A web server is often another user.
+                .permissions(Permissions::from_mode(0o666))
+                .tempfile_in(self.target.temporary())?;
+            let mut chunks = body.into_data_stream();
+            let mut size = 0;
+            while let Some(chunk) = chunks.try_next().await.map_err(io::Error::other)? {
                 file.write_all(&chunk)?;
                 size += chunk.len() as u64;
             }
@@ -349,6 +345,12 @@ impl ExportRun {
         };
         write.await.map_err(TreeError::at(path))
     }
+}
+
+/// Returns the text of a field, which is empty if there is none.
+fn text<'a>(fields: &'a HeaderMap, name: &HeaderName) -> &'a str {
+    let value = fields.get(name).and_then(|value| value.to_str().ok());
+    value.unwrap_or_default()
 }
 
 /// Returns true for a name below a catalog that is not there any more.

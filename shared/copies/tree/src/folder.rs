@@ -45,24 +45,25 @@ impl FolderTree {
             StorePlace::S3(_) => None,
         };
         // Nothing is created in a place that is refused.
-        let existing = folder.ancestors().find(|folder| folder.exists());
-        let existing = existing
+        let existing = folder
+            .ancestors()
+            .find(|folder| folder.exists())
             .unwrap_or(Path::new("."))
             .canonicalize()
             .map_err(failed())?;
-        let is_store = |store: &PathBuf| {
-            existing.starts_with(store) || folder.exists() && store.starts_with(&existing)
-        };
-        if store.as_ref().is_some_and(is_store) {
-            return Err(TreeError::Store(at));
+        if let Some(store) = &store {
+            let is_in_store = existing.starts_with(store);
+            let holds_store = folder.exists() && store.starts_with(&existing);
+            if is_in_store || holds_store {
+                return Err(TreeError::Store(at));
+            }
         }
         fs::create_dir_all(folder).map_err(failed())?;
         let folder = folder.canonicalize().map_err(failed())?;
         let mut entries = fs::read_dir(&folder).map_err(failed())?;
-        let is_other = |entry: io::Result<fs::DirEntry>| {
-            entry.is_ok_and(|entry| entry.file_name() != TEMPORARY)
-        };
-        if !folder.join(INDEX).exists() && entries.any(is_other) {
+        let holds_others =
+            entries.any(|entry| entry.is_ok_and(|entry| entry.file_name() != TEMPORARY));
+        if holds_others && !folder.join(INDEX).exists() {
             return Err(TreeError::Foreign(at));
         }
         let temporary = folder.join(TEMPORARY);
@@ -144,9 +145,10 @@ impl TreeTarget for FolderTree {
         // Web servers make the entity tag of a file from its size and the second of its change. A
         // link has the time of the store's file, which collection looks at, and other bytes have
         // another name there.
-        let (new, old) = (fs::metadata(&file)?, fs::metadata(&path));
-        if let Ok(old) = old
-            && (new.nlink(), new.len()) == (1, old.len())
+        let new = fs::metadata(&file)?;
+        if let Ok(old) = fs::metadata(&path)
+            && new.nlink() == 1
+            && new.len() == old.len()
             && new.mtime() <= old.mtime()
         {
             let next = old.modified()? + Duration::from_secs(1);

@@ -39,10 +39,13 @@ impl TreeIndex {
     /// Forgets the tags of names after a killed run. A file that is named by its hash has no other
     /// content.
     pub(crate) fn forget_unfinished(&mut self) {
-        if std::mem::take(&mut self.is_unfinished) {
-            let is_name = |path: &str| path.starts_with("catalogs/") || !path.contains("/sha256");
-            let names = self.files.iter_mut().filter(|(path, _)| is_name(path));
-            names.for_each(|(_, file)| file.tag.clear());
+        if !std::mem::take(&mut self.is_unfinished) {
+            return;
+        }
+        for (path, file) in &mut self.files {
+            if path.starts_with("catalogs/") || !path.contains("/sha256") {
+                file.tag.clear();
+            }
         }
     }
 }

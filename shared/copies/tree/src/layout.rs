@@ -96,7 +96,8 @@ impl TreeLayout {
         state: &PublishedState,
         tags: impl Iterator<Item = &str>,
     ) -> Result<(), ReaderError> {
-        let (current, repository) = (state.current(), format!("v2/{}", state.name()));
+        let current = state.current();
+        let repository = format!("v2/{}", state.name());
         let snapshot = state.snapshot().await?;
         self.add_state(&current.snapshot, &snapshot, &repository, true);
         for previous in &current.previous {
@@ -109,10 +110,8 @@ impl TreeLayout {
         }
         let named =
             |name: &str, phase| NamedFile::new(format!("catalogs/{}/{name}", state.name()), phase);
-        let (all, mut whole) = (
-            named("api/v1/all", Phase::Blobs),
-            named("all.json", Phase::Documents),
-        );
+        let all = named("api/v1/all", Phase::Blobs);
+        let mut whole = named("all.json", Phase::Documents);
         whole.same = Some(all.path.clone());
         for file in [all, whole] {
             self.text(file, Some(current.all.gzip.key().to_string()));

@@ -66,8 +66,11 @@ pub fn is_dns_label(name: &str) -> bool {
 /// assert!(!is_plain_name("etcd;reboot") && !is_plain_name("--force") && !is_plain_name(".."));
 /// ```
 pub fn is_plain_name(name: &str) -> bool {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    !name.is_empty() && !name.starts_with(['.', '-']) && name.chars().all(is_plain)
+    if name.is_empty() || name.starts_with(['.', '-']) {
+        return false;
+    }
+    name.chars()
+        .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
 }
 
 fn has_chars_of_label(part: &str) -> bool {

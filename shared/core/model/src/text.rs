@@ -234,10 +234,9 @@ fn word_without_secrets(word: &str) -> String {
             shown.push('?');
             shown.push_str(HIDDEN);
             // What a sentence puts behind a URL is no part of it.
-            let is_of_sentence = |c: char| c.is_whitespace() || "'\"`),.:;".contains(c);
-            let end = query
-                .find('#')
-                .unwrap_or(query.trim_end_matches(is_of_sentence).len());
+            let without_sentence =
+                query.trim_end_matches(|c: char| c.is_whitespace() || "'\"`),.:;".contains(c));
+            let end = query.find('#').unwrap_or(without_sentence.len());
             rest = &query[end..];
         }
     }
@@ -246,12 +245,13 @@ fn word_without_secrets(word: &str) -> String {
 
 /// Returns the place of the last @ that is not in front of a digest.
 fn end_of_login(text: &str) -> Option<usize> {
-    let is_digest = |at: usize| {
+    for (at, _) in text.rmatch_indices('@') {
         let rest = &text[at + 1..];
-        rest.starts_with("sha256:") || rest.starts_with("sha512:")
-    };
-    let mut ends = text.rmatch_indices('@').map(|(at, _)| at);
-    ends.find(|at| !is_digest(*at))
+        if !rest.starts_with("sha256:") && !rest.starts_with("sha512:") {
+            return Some(at);
+        }
+    }
+    None
 }
 
 /// Returns the source of a catalog without the folders in which it lies on its machine.

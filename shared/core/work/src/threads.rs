@@ -1,4 +1,4 @@
-use std::thread::{self, ScopedJoinHandle};
+use std::thread;
 
 use parking_lot::Mutex;
 
@@ -18,19 +18,22 @@ pub fn for_each<I: Send, T: Send>(
     if threads < 2 {
         return items.into_iter().map(work).collect();
     }
-    let mut items: Vec<_> = items.into_iter().enumerate().collect();
-    items.sort_by_key(|(_, item)| size(item));
-    let items = Mutex::new(items);
-    let next = || items.lock().pop();
-    let some = || {
-        let taken = std::iter::from_fn(next);
+    let mut sorted: Vec<_> = items.into_iter().enumerate().collect();
+    sorted.sort_by_key(|(_, item)| size(item));
+    let left = Mutex::new(sorted);
+    let work_on_some = || {
+        let taken = std::iter::from_fn(|| left.lock().pop());
         taken.map(|(at, item)| (at, work(item))).collect::<Vec<_>>()
     };
-    let mut done = thread::scope(|scope| {
-        let working: Vec<_> = (0..threads).map(|_| scope.spawn(some)).collect();
-        let done = working.into_iter().map(ScopedJoinHandle::join);
-        let done = done.map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        done.flatten().collect::<Vec<_>>()
+    let mut done = Vec::new();
+    thread::scope(|scope| {
+        let working: Vec<_> = (0..threads).map(|_| scope.spawn(work_on_some)).collect();
+        for thread in working {
+            match thread.join() {
+                Ok(results) => done.extend(results),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
     });
     done.sort_unstable_by_key(|(at, _)| *at);
     done.into_iter().map(|(_, result)| result).collect()

@@ -83,7 +83,8 @@ pub(crate) async fn add_name(
     loop {
         let mut found = NameList::read(store).await?;
         let is_added = found.names.add(name);
-        let (catalogs, is_restored) = (found.names.catalogs.len(), found.is_restored);
+        let catalogs = found.names.catalogs.len();
+        let is_restored = found.is_restored;
         if anew && !is_added {
             found.names.serial = found.names.serial.saturating_add(1);
         } else if !is_added && !is_restored {

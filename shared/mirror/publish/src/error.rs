@@ -86,8 +86,10 @@ pub enum PollError {
 impl PollError {
     /// Returns the error as one of an input or addition of a composition.
     pub(crate) fn at(self, place: &str) -> Self {
-        let (place, source) = (place.to_owned(), Box::new(self));
-        Self::Input { place, source }
+        Self::Input {
+            place: place.to_owned(),
+            source: Box::new(self),
+        }
     }
 
     /// Returns the error itself, or that of the input whose error it is.

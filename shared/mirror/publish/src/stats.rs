@@ -54,7 +54,8 @@ pub async fn find_unservable(
 }
 
 async fn stat(store: &dyn Store, object: ObjectRef) -> Result<Option<(Key, String)>, StoreError> {
-    let (key, recorded) = (object.key(), object.digest.size);
+    let key = object.key();
+    let recorded = object.digest.size;
     let problem = match store.head(&key).await? {
         Some(info) if info.size == recorded => return Ok(None),
         Some(info) => format!("which has {} bytes, but {recorded} are recorded", info.size),

@@ -50,7 +50,8 @@ pub enum BodyKey {
 
 impl Caches {
     pub(crate) fn new(bytes: u64) -> Self {
-        let (eighth, sixteenth) = (bytes / 8, bytes / 16);
+        let eighth = bytes / 8;
+        let sixteenth = bytes / 16;
         Self {
             // Four parts, so that a body of an eighth of all memory still fits into one.
             bodies: WeightedCache::new(9 * sixteenth, 4, |body| body.len() as u64),
@@ -112,9 +113,14 @@ impl<K: Eq + Hash + Clone, V: Clone> WeightedCache<K, V> {
             .weight_capacity(bytes)
             .build()
             .expect("both capacities are given");
-        let (hasher, lifecycle) = (DefaultHashBuilder::default(), DefaultLifecycle::default());
+        let kept = Cache::with_options(
+            options,
+            WeightOf(weight),
+            DefaultHashBuilder::default(),
+            DefaultLifecycle::default(),
+        );
         Self {
-            kept: Cache::with_options(options, WeightOf(weight), hasher, lifecycle),
+            kept,
             weight,
             kept_max: bytes / parts as u64 / 16 * 15,
             // A cache without memory is meant to keep nothing.

@@ -208,9 +208,10 @@ impl PublishedCatalogs {
     async fn read_decoded(&self, lines: &PublishedLines) -> Result<Bytes, ReaderError> {
         let size = lines.length;
         let stored = self.cached_object(&lines.object).await?;
-        let decode = move || zstd::bulk::decompress(&stored, small(size));
-        let decoded = self.run(size, decode).await;
-        let decoded = decoded.map_err(ReaderError::coding(&lines.key()))?;
+        let decoded = self
+            .run(size, move || zstd::bulk::decompress(&stored, small(size)))
+            .await
+            .map_err(ReaderError::coding(&lines.key()))?;
         check_size(&lines.key(), size, decoded.len() as u64)?;
         Ok(decoded.into())
     }
@@ -259,7 +260,8 @@ fn identity(content: Sha256, filter: &MetaFilter) -> Sha256 {
 /// Splits ranges of `all.json` into ranges of the Shards that it consists of.
 fn split<'a>(shards: impl Iterator<Item = &'a ShardRef>, ranges: &[Range<u64>]) -> Vec<ShardLines> {
     let mut parts = Vec::new();
-    let (mut start, mut at) = (0, 0);
+    let mut start = 0;
+    let mut at = 0;
     for shard in shards {
         let end = start + shard.lines.size;
         let mut own = Vec::new();

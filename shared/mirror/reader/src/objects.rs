@@ -134,7 +134,8 @@ impl PublishedCatalogs {
         };
         for _ in 0..PART_ATTEMPTS {
             let Object { info, body } = self.open_object(object, range.clone()).await?;
-            let (entry, body) = ((key.clone(), info.version), chunks::stored(body));
+            let body = chunks::stored(body);
+            let entry = (key.clone(), info.version);
             let verified = self.0.caches.verified.get(&entry);
             if verified.is_some_and(|verified| self.now().saturating_sub(verified) < VERIFIED_FOR) {
                 return Ok(chunks::exact(body, length, key));
@@ -185,7 +186,8 @@ impl PublishedCatalogs {
     /// version as verified.
     fn hashed(&self, body: Chunks, object: &ObjectRef, version: Version) -> Chunks {
         let expected = object.digest.sha256;
-        let (catalogs, entry) = (self.clone(), (object.key(), version));
+        let catalogs = self.clone();
+        let entry = (object.key(), version);
         let mut hasher = Hasher::new();
         chunks::map_chunks(body, move |chunk| {
             if let Some(chunk) = chunk {

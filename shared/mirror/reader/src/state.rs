@@ -55,30 +55,32 @@ impl PublishedState {
         let object = self.current().snapshot;
         let snapshot = self.catalogs.snapshot(&object).await?;
         // The bytes fit their name, but the pointer may name the Snapshot of another content.
-        let is_own = snapshot.content_hash == self.current().content_hash;
-        is_own
-            .then_some(snapshot)
-            .ok_or_else(|| ReaderError::corrupt(&object.key(), Corruption::Mismatch))
+        if snapshot.content_hash != self.current().content_hash {
+            return Err(ReaderError::corrupt(&object.key(), Corruption::Mismatch));
+        }
+        Ok(snapshot)
     }
 
     /// Returns the index of the lines.
     pub(crate) async fn index(&self) -> Result<Arc<CatalogIndex>, ReaderError> {
         let snapshot = self.snapshot().await?;
-        let load = || async {
-            let object = snapshot.index.with_kind(Kind::Index);
-            let stored = self.catalogs.object(&object).await?;
-            let snapshot = Arc::clone(&snapshot);
-            let parse = move || CatalogIndex::from_stored(&stored, &snapshot).map(Arc::new);
-            // An index is some ten times as large once it is decompressed.
-            let parsed = self.catalogs.run(10 * object.digest.size, parse).await;
-            parsed.map_err(|source| ReaderError::corrupt(&object.key(), source))
-        };
-        self.catalogs
-            .0
-            .caches
-            .indexes
-            .get_or_load(&self.identity(), load)
+        let indexes = &self.catalogs.0.caches.indexes;
+        indexes
+            .get_or_load(&self.identity(), || self.read_index(snapshot))
             .await
+    }
+
+    async fn read_index(&self, snapshot: Arc<Snapshot>) -> Result<Arc<CatalogIndex>, ReaderError> {
+        let object = snapshot.index.with_kind(Kind::Index);
+        let stored = self.catalogs.object(&object).await?;
+        // An index is some ten times as large once it is decompressed.
+        let parsed = self.catalogs.run(10 * object.digest.size, move || {
+            CatalogIndex::from_stored(&stored, &snapshot)
+        });
+        match parsed.await {
+            Ok(index) => Ok(Arc::new(index)),
+            Err(source) => Err(ReaderError::corrupt(&object.key(), source)),
+        }
     }
 
     /// Streams the lines of a Shard. They are not kept in memory.
@@ -109,12 +111,14 @@ impl PublishedState {
     /// [`ReaderError::UnknownPackage`], and the errors of [`Self::shard`].
     pub async fn package(&self, name: &str) -> Result<Chunks, ReaderError> {
         let snapshot = self.snapshot().await?;
-        let shard = match name {
+        let found = match name {
             "" => snapshot.global.as_ref(),
             name => snapshot.package(name),
         };
-        let shard = shard.ok_or_else(|| ReaderError::UnknownPackage(name.to_owned()))?;
-        self.shard(shard).await
+        match found {
+            Some(shard) => self.shard(shard).await,
+            None => Err(ReaderError::UnknownPackage(name.to_owned())),
+        }
     }
 }
 
@@ -124,14 +128,19 @@ impl PublishedCatalogs {
     /// # Errors
     /// [`ReaderError::Corrupt`], [`ReaderError::Store`] and [`ReaderError::Busy`].
     pub async fn snapshot(&self, object: &ObjectRef) -> Result<Arc<Snapshot>, ReaderError> {
-        let load = || async {
-            let stored = self.object(object).await?;
-            let snapshot = Snapshot::from_stored(&stored).map(Arc::new);
-            snapshot
-                .map_err(|source| ReaderError::corrupt(&object.key(), Corruption::Document(source)))
-        };
         let snapshots = &self.0.caches.snapshots;
-        snapshots.get_or_load(&object.digest.sha256, load).await
+        snapshots
+            .get_or_load(&object.digest.sha256, || async {
+                let stored = self.object(object).await?;
+                match Snapshot::from_stored(&stored) {
+                    Ok(snapshot) => Ok(Arc::new(snapshot)),
+                    Err(source) => Err(ReaderError::corrupt(
+                        &object.key(),
+                        Corruption::Document(source),
+                    )),
+                }
+            })
+            .await
     }
 }
 

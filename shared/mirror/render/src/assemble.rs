@@ -44,13 +44,16 @@ pub(crate) fn assemble(
             .or_default()
             .push(fragment);
     }
-    let size = |fragments: &Vec<Fragment>| fragments.iter().map(|fragment| fragment.size).sum();
-    let packages = packages.into_values().collect();
-    let shards = for_each(packages, context.settings.workers, size, |fragments| {
-        context.check_budget()?;
-        Shard::join(fragments, &context)
-    });
-    let mut shards = shards.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let joined = for_each(
+        packages.into_values().collect(),
+        context.settings.workers,
+        |fragments: &Vec<Fragment>| fragments.iter().map(|fragment| fragment.size).sum(),
+        |fragments| {
+            context.check_budget()?;
+            Shard::join(fragments, &context)
+        },
+    );
+    let mut shards = joined.into_iter().collect::<Result<Vec<_>, _>>()?;
     // Stable, so that those of files come first.
     shards.append(&mut stored);
     shards.sort_by(|a, b| a.name.as_bytes().cmp(b.name.as_bytes()));
@@ -61,7 +64,8 @@ pub(crate) fn assemble(
 /// Returns the fragments in the order of their files, or the problems of all files.
 fn fragments(mut chunks: Vec<RenderedChunk>) -> Result<Vec<Fragment>, RenderError> {
     chunks.sort_by(|a, b| a.place.walk_order(&b.place));
-    let (mut fragments, mut problems) = (Vec::new(), Vec::new());
+    let mut fragments = Vec::new();
+    let mut problems = Vec::new();
     for chunk in chunks {
         match chunk.fragments {
             Ok(own) => fragments.extend(own),

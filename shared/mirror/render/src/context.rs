@@ -183,7 +183,8 @@ impl RenderContext {
 
     fn known_fragment(&self, place: &Arc<ChunkPlace>, part: &ShardPart) -> Fragment {
         let (shard, _) = &*part.shard;
-        let (metas, size) = (part.metas(), part.range.end - part.range.start);
+        let metas = part.metas();
+        let size = part.range.end - part.range.start;
         self.usage.lines(&place.path, &metas, size);
         Fragment {
             place: place.clone(),

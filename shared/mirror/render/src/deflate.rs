@@ -104,7 +104,9 @@ impl Bits<'_> {
 
     /// Reads the codes of a block (RFC 1951, section 3.2.7).
     fn dynamic_codes(&mut self) -> Option<(Codes, Codes)> {
-        let (symbols, distances, count) = (self.take(5) + 257, self.take(5) + 1, self.take(4) + 4);
+        let symbols = self.take(5) + 257;
+        let distances = self.take(5) + 1;
+        let count = self.take(4) + 4;
         let mut lengths = [0; 19];
         for at in [
             16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15,

@@ -126,8 +126,10 @@ impl RenderError {
 
 fn problem_list(problems: &[FileProblem]) -> String {
     const SHOWN_MAX: usize = 5;
-    let shown = |FileProblem { path, reason, .. }: &FileProblem| format!("{path}: {reason}");
-    let mut list: Vec<String> = problems.iter().take(SHOWN_MAX).map(shown).collect();
+    let mut list = Vec::new();
+    for problem in problems.iter().take(SHOWN_MAX) {
+        list.push(format!("{}: {}", problem.path, problem.reason));
+    }
     if problems.len() > SHOWN_MAX {
         list.push(format!("and {} more", problems.len() - SHOWN_MAX));
     }

@@ -58,8 +58,17 @@ pub(crate) fn lanes<'scope>(
     count: usize,
     level: Option<i32>,
 ) -> (Lanes, Segments) {
-    let (inputs, outputs) = (0..count.max(1)).map(|_| lane(scope, level)).unzip();
-    (Lanes { inputs, next: 0 }, Segments(outputs))
+    let mut lanes = Lanes {
+        inputs: Vec::new(),
+        next: 0,
+    };
+    let mut segments = Segments(Vec::new());
+    for _ in 0..count.max(1) {
+        let (input, output) = lane(scope, level);
+        lanes.inputs.push(input);
+        segments.0.push(output);
+    }
+    (lanes, segments)
 }
 
 fn lane<'scope>(

@@ -1,6 +1,6 @@
 //! A rendered catalog as an image: its layer, and the documents that name it.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -100,12 +100,11 @@ fn add_image(path: &Path, entry: Value, tag: Option<&str>) -> io::Result<Value> 
 /// Writes a file so that it is either the old one or the whole new one.
 fn write_file(path: &Path, bytes: &[u8]) -> Result<(), RenderError> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    let write = || -> io::Result<File> {
-        let mut file = temporary_file(folder)?;
-        file.write_all(bytes)?;
-        Ok(file.persist(path)?)
-    };
-    write().map(drop).map_err(file_error(path))
+    let mut file = temporary_file(folder).map_err(file_error(path))?;
+    file.write_all(bytes).map_err(file_error(path))?;
+    file.persist(path)
+        .map_err(|error| file_error(path)(error.error))?;
+    Ok(())
 }
 
 fn file_error(path: &Path) -> impl Fn(io::Error) -> RenderError {

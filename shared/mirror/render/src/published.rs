@@ -78,8 +78,10 @@ impl PublishedGzip {
     /// read before the next is asked for.
     pub(crate) fn find(&mut self, shard: &Shard) -> io::Result<Option<Vec<u32>>> {
         let name = shard.name.as_bytes();
-        let is_up_to_name = |before: &mut PublishedShard| before.name.as_bytes() <= name;
-        while let Some(before) = self.shards.pop_front_if(is_up_to_name) {
+        while let Some(before) = self
+            .shards
+            .pop_front_if(|before| before.name.as_bytes() <= name)
+        {
             if before.name == shard.name && before.lines == shard.lines {
                 return Ok(Some(before.segments));
             }

@@ -37,7 +37,8 @@ impl Renderer {
         let (jobs, queue) = sync_channel(1);
         let queue = Arc::new(Mutex::new(queue));
         let workers = (0..workers).map(|_| {
-            let (context, queue) = (context.clone(), queue.clone());
+            let context = context.clone();
+            let queue = queue.clone();
             thread::spawn(move || context.work(&queue))
         });
         Self {
@@ -183,7 +184,8 @@ impl Renderer {
         self.context.usage.check_limits()?;
         self.context.check_budget()?;
         let files = mem::take(&mut *self.context.files.lock());
-        let (links, stored) = (mem::take(&mut self.links), mem::take(&mut self.shards));
+        let links = mem::take(&mut self.links);
+        let stored = mem::take(&mut self.shards);
         let ignore = mem::replace(&mut self.ignore, Ok(IndexIgnore::default()))?;
         assemble(files, &ignore, links, stored, self.context.clone())
     }

@@ -88,7 +88,8 @@ impl Shard {
 /// Returns the entries of all fragments, their offsets counted from the start of the Shard. They
 /// are large, and moved.
 fn metas(fragments: Vec<Fragment>) -> Vec<IndexedMeta> {
-    let (mut all, mut start) = (Vec::new(), 0);
+    let mut all = Vec::new();
+    let mut start = 0;
     for fragment in fragments {
         let mut metas = Arc::unwrap_or_clone(fragment.metas);
         metas.iter_mut().for_each(|meta| meta.offset += start);
@@ -99,14 +100,16 @@ fn metas(fragments: Vec<Fragment>) -> Vec<IndexedMeta> {
 }
 
 fn places(fragments: &[Fragment]) -> Vec<MetaPlace> {
-    let of_fragment = |fragment: &Fragment| {
-        let place = |position: &DocumentPosition| MetaPlace {
-            path: fragment.place.path.clone(),
-            position: *position,
-        };
-        fragment.positions.iter().map(place).collect::<Vec<_>>()
-    };
-    fragments.iter().flat_map(of_fragment).collect()
+    let mut places = Vec::new();
+    for fragment in fragments {
+        for position in &*fragment.positions {
+            places.push(MetaPlace {
+                path: fragment.place.path.clone(),
+                position: *position,
+            });
+        }
+    }
+    places
 }
 
 fn join_bodies(

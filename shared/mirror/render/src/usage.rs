@@ -29,20 +29,20 @@ impl Usage {
     /// Counts lines of a file or of a stored Shard.
     pub(crate) fn lines(&self, place: &str, metas: &[IndexedMeta], bytes: u64) {
         self.add(place, metas.len() as u64, bytes);
-        let names = |meta: &IndexedMeta| meta.schema.len() + meta.package.len() + meta.name.len();
-        let used = add(
-            &self.name_bytes,
-            metas.iter().map(names).sum::<usize>() as u64,
-        );
+        let mut names = 0;
+        for meta in metas {
+            names += meta.schema.len() + meta.package.len() + meta.name.len();
+        }
+        let used = add(&self.name_bytes, names as u64);
         self.check("nameBytes", self.limits.name_bytes, used, place);
     }
 
     /// Counts documents that a file has because it is a link.
     pub(crate) fn add(&self, path: &str, documents: u64, bytes: u64) {
-        let used = add(&self.documents, documents);
-        self.check("documents", self.limits.documents, used, path);
-        let used = add(&self.content_bytes, bytes);
-        self.check("contentBytes", self.limits.content_bytes, used, path);
+        let all_documents = add(&self.documents, documents);
+        self.check("documents", self.limits.documents, all_documents, path);
+        let all_bytes = add(&self.content_bytes, bytes);
+        self.check("contentBytes", self.limits.content_bytes, all_bytes, path);
     }
 
     /// Counts bytes of an ignore file.

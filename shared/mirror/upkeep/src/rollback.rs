@@ -212,7 +212,8 @@ fn find(target: Option<&str>, current: &Current) -> Result<Sha256, PollError> {
 }
 
 fn log(report: &Report) {
-    let (catalog, outcome) = (&report.catalog, report.outcome.as_str());
+    let catalog = &report.catalog;
+    let outcome = report.outcome.as_str();
     match report.error_text() {
         Some(error) => {
             tracing::error!(target: "report", %catalog, outcome, error, "rollback failed");

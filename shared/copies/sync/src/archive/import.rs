@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use model::{CatalogName, Key, ManifestEntry};
+use model::{CatalogName, ManifestEntry};
 use store::Store;
 
 use super::{Archive, ArchiveError};
@@ -71,9 +71,13 @@ impl Importer {
             Planned::Copy(plan) => plan.missing,
         };
         let fetches_all = self.copier.options.fetch_all;
-        let brings = |key: &Key| !fetches_all && key.is_derived() || self.archive.holds(key);
-        let keys = missing.iter().map(ManifestEntry::key);
-        let lacking: Vec<Key> = keys.filter(|key| !brings(key)).collect();
+        let mut lacking = Vec::new();
+        for key in missing.iter().map(ManifestEntry::key) {
+            let is_made = !fetches_all && key.is_derived();
+            if !is_made && !self.archive.holds(&key) {
+                lacking.push(key);
+            }
+        }
         match lacking.first() {
             None => Ok(()),
             Some(example) => Err(ArchiveError::Refused(format!(

@@ -224,19 +224,19 @@ fn packed(key: &Key, digest: ObjectDigest) -> PackedObject {
 /// Assigns the objects to volumes, filling one volume after the other.
 fn divide(manifest: &mut Manifest, volume_bytes: Option<u64>) -> Result<(), ArchiveError> {
     for object in &manifest.objects {
-        let too_long = |_| {
+        header(&object.key, object.size).map_err(|_| {
             ArchiveError::Refused(format!(
                 "the name of {} is too long for an archive",
                 object.key
             ))
-        };
-        header(&object.key, object.size).map_err(too_long)?;
+        })?;
     }
     let Some(volume_bytes) = volume_bytes else {
         return Ok(());
     };
     let empty = empty_volume_size(manifest);
-    let (mut volume, mut filled) = (1, empty);
+    let mut volume = 1;
+    let mut filled = empty;
     for object in &mut manifest.objects {
         let needs = entry_size(object.size);
         if empty + needs > volume_bytes {
@@ -247,7 +247,8 @@ fn divide(manifest: &mut Manifest, volume_bytes: Option<u64>) -> Result<(), Arch
             )));
         }
         if filled + needs > volume_bytes {
-            (volume, filled) = (volume + 1, empty);
+            volume += 1;
+            filled = empty;
         }
         filled += needs;
         object.volume = volume;

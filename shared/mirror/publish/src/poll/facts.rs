@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use model::{Facts, Sha256, ShardRef, Snapshot, text::Chain};
+use model::{Facts, Sha256, Snapshot, text::Chain};
 use olm::{FACT_KINDS, FINDINGS, FactKind, FactsBuilder, RecordedShard};
 use render::{RenderError, Rendering, Shard};
 use serde_json::value::RawValue;
@@ -41,9 +41,12 @@ pub(super) async fn describe(
     rendering: Arc<Rendering>,
     wanted: WantedFacts<'_>,
 ) -> Result<Described, PollError> {
-    let is_recorded = |kind: &FactKind| wanted.is_validated || kind.name != FINDINGS.name;
+    let mut kinds = FACT_KINDS.to_vec();
+    if !wanted.is_validated {
+        kinds.retain(|kind| kind.name != FINDINGS.name);
+    }
     let reader = FactReader {
-        kinds: FACT_KINDS.into_iter().filter(is_recorded).collect(),
+        kinds,
         known: KnownFacts::load(wanted.store, wanted.trusted.into_iter()).await,
         workers: wanted.workers,
         rendering,
@@ -86,28 +89,26 @@ impl FactReader {
     pub fn read(&self) -> Result<CatalogFacts, RenderError> {
         let shards = self.rendering.shards();
         let is_validated = self.kinds.iter().any(|kind| kind.name == FINDINGS.name);
-        let is_new = |shard: &&Shard| is_validated && self.known.part(&FINDINGS, shard).is_none();
-        let validated = shards.iter().filter(is_new).count();
+        let mut validated = 0;
+        if is_validated {
+            let new = shards
+                .iter()
+                .filter(|shard| self.known.part(&FINDINGS, shard).is_none());
+            validated = new.count();
+        }
         let mut documents: Vec<FactsBuilder> =
             self.kinds.iter().copied().map(FactsBuilder::new).collect();
         let mut rest = shards;
         while !rest.is_empty() {
-            let batch;
-            (batch, rest) = rest.split_at(batch_length(rest));
+            let (batch, others) = rest.split_at(batch_length(rest));
+            rest = others;
             // One package changes at most polls.
-            let is_known = |shard: &&Shard| {
-                self.kinds
-                    .iter()
-                    .all(|kind| self.known.part(kind, shard).is_some())
-            };
-            let unknown = batch.iter().filter(|shard| !is_known(shard)).count();
-            let size = |shard: &&Shard| shard.lines.size;
-            let read = |shard: &Shard| self.read_shard(shard);
+            let unknown = batch.iter().filter(|shard| !self.knows(shard)).count();
             let parts = for_each(
                 batch.iter().collect(),
                 self.workers.min(unknown),
-                size,
-                read,
+                |shard: &&Shard| shard.lines.size,
+                |shard: &Shard| self.read_shard(shard),
             );
             for (shard, parts) in batch.iter().zip(parts) {
                 for (document, part) in documents.iter_mut().zip(parts?) {
@@ -115,17 +116,21 @@ impl FactReader {
                 }
             }
         }
-        let documents = documents.into_iter().map(|document| document.facts);
-        let documents = self
-            .kinds
-            .iter()
-            .map(|kind| kind.name)
-            .zip(documents)
-            .collect();
+        let mut facts = BTreeMap::new();
+        for (kind, document) in self.kinds.iter().zip(documents) {
+            facts.insert(kind.name, document.facts);
+        }
         Ok(CatalogFacts {
-            documents,
+            documents: facts,
             validated,
         })
+    }
+
+    /// Returns true if all facts of a Shard are known.
+    fn knows(&self, shard: &Shard) -> bool {
+        self.kinds
+            .iter()
+            .all(|kind| self.known.part(kind, shard).is_some())
     }
 
     /// Returns the parts of a Shard, in the order of the kinds.
@@ -137,8 +142,10 @@ impl FactReader {
             is_yaml: fbc::is_yaml,
             budget,
         };
-        let known = |kind: &FactKind| self.known.part(kind, shard).map(ToOwned::to_owned);
-        let mut parts: Vec<Option<Box<RawValue>>> = self.kinds.iter().map(known).collect();
+        let mut parts: Vec<Option<Box<RawValue>>> = Vec::new();
+        for kind in &self.kinds {
+            parts.push(self.known.part(kind, shard).map(ToOwned::to_owned));
+        }
         let unknown = parts
             .iter_mut()
             .zip(&self.kinds)
@@ -214,8 +221,10 @@ impl KnownFacts {
     }
 
     fn add(&mut self, kind: FactKind, snapshot: &Snapshot, mut facts: Facts) {
-        let is_whole = |shard: &&ShardRef| !facts.shortened.contains_key(&shard.name);
-        for shard in snapshot.shards().filter(is_whole) {
+        for shard in snapshot.shards() {
+            if facts.shortened.contains_key(&shard.name) {
+                continue;
+            }
             let part = facts.packages.remove(&shard.name);
             // A copy of another mirror may have been published with any parts.
             if part.as_ref().is_none_or(|part| (kind.is_part)(part)) {

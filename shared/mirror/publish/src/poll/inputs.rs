@@ -148,14 +148,19 @@ pub(super) fn render_composition(
 ) -> Result<Rendering, PollError> {
     // Packages that are taken whole, by the place of their catalog.
     let mut whole = BTreeMap::<usize, Vec<String>>::new();
-    let mut sink = |package: &str, content: ComposedContent<'_>| match content {
-        ComposedContent::Shard { input } => {
-            whole.entry(input).or_default().push(package.to_owned());
-            Ok(())
-        }
-        ComposedContent::Lines(lines) => render_lines(package, lines, &mut renderer),
-    };
-    compose::compose(composition, catalogs, explanation, &mut sink, budget)?;
+    compose::compose(
+        composition,
+        catalogs,
+        explanation,
+        &mut |package: &str, content: ComposedContent<'_>| match content {
+            ComposedContent::Shard { input } => {
+                whole.entry(input).or_default().push(package.to_owned());
+                Ok(())
+            }
+            ComposedContent::Lines(lines) => render_lines(package, lines, &mut renderer),
+        },
+        budget,
+    )?;
     for (input, packages) in &whole {
         let catalog = &mut catalogs[*input];
         let rendered = catalog.render_whole(packages, &mut renderer);

@@ -100,7 +100,8 @@ impl StagedAll {
     /// # Errors
     /// The error of the store.
     pub async fn open(store: &dyn Store, kinds: Vec<Kind>) -> Result<Self, StoreError> {
-        let (mut sinks, mut stagings) = (Sinks::new(), Vec::new());
+        let mut sinks = Sinks::new();
+        let mut stagings = Vec::new();
         for kind in kinds {
             let (writer, staging) = bridge(store.stage().await?);
             sinks.insert(kind, Box::new(writer));
@@ -162,9 +163,9 @@ async fn put_document<D: StoredDocument + Send + 'static>(
     budget: &Budget,
     document: D,
 ) -> Result<(D, ObjectDigest), PollError> {
-    let compress = move || (document.to_stored(), document);
-    let (bytes, document) = run(budget.clone(), compress).await?;
-    let bytes = bytes.map_err(PublishError::Compress)?;
+    let (compressed, document) =
+        run(budget.clone(), move || (document.to_stored(), document)).await?;
+    let bytes = compressed.map_err(PublishError::Compress)?;
     Ok((document, put_bytes(transaction, D::KIND, bytes).await?))
 }
 

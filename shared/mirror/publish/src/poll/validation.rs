@@ -89,7 +89,8 @@ fn check_names(now: &BTreeSet<&str>, before: &BTreeSet<&str>) -> Result<(), Stri
     // In integers: a rounded share of exactly 30 % could be taken for more.
     if gone * 100 > before.len() * GONE_MAX_PERCENT {
         let examples: Vec<&str> = before.difference(now).take(5).copied().collect();
-        let (count, examples) = (before.len(), examples.join(", "));
+        let count = before.len();
+        let examples = examples.join(", ");
         return Err(format!(
             "{gone} of {count} packages are gone, which is more than {GONE_MAX_PERCENT} % ({examples}); {ADVICE}"
         ));

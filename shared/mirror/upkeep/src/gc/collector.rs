@@ -54,8 +54,10 @@ impl Collector<'_> {
             report.failed += total.failed;
             // The last mark counts what is kept; the end of a round marks nothing.
             if report.snapshots == 0 {
-                (report.catalogs, report.snapshots) = (total.catalogs, total.snapshots);
-                (report.kept, report.unreadable) = (total.kept, total.unreadable);
+                report.catalogs = total.catalogs;
+                report.snapshots = total.snapshots;
+                report.kept = total.kept;
+                report.unreadable = total.unreadable;
             }
             total = report;
             // What cannot be deleted now would be condemned for ever.
@@ -129,7 +131,8 @@ impl Collector<'_> {
         marks
             .keys
             .extend(state.state.garbage().copied().map(ObjectKey::from));
-        (report.catalogs, report.snapshots) = (marks.catalogs, marks.snapshots);
+        report.catalogs = marks.catalogs;
+        report.snapshots = marks.snapshots;
         report.unreadable = marks.unreadable;
         let marked = objects.extract_if(.., |key, _| marks.keys.contains(key));
         marked.for_each(|(_, size)| report.kept.add(size));

@@ -113,8 +113,7 @@ impl Marks {
             // holds each object that it finds against `gc.json`. Bytes that fit the name and cannot
             // be read are those of a newer program, which can roll back to it.
             if matches!(error, ReadError::Damaged { .. }) && !root.is_published {
-                let (catalog, key) = (&root.catalog, &state.key);
-                tracing::warn!(%catalog, key, error = state.error, "an earlier snapshot is damaged and keeps nothing");
+                tracing::warn!(catalog = %root.catalog, key = state.key, error = state.error, "an earlier snapshot is damaged and keeps nothing");
                 self.unreadable.push(state);
             } else {
                 blocking.push(state);

@@ -66,10 +66,13 @@ impl Retention {
         days: Option<u64>,
         grace: Option<Duration>,
     ) -> Self {
-        let seconds = |days: u64| Duration::from_secs(days.saturating_mul(DAY.as_secs()));
+        let max_age = match days {
+            Some(days) => Duration::from_secs(days.saturating_mul(DAY.as_secs())),
+            None => self.max_age,
+        };
         Self {
             generations: generations.unwrap_or(self.generations),
-            max_age: days.map_or(self.max_age, seconds),
+            max_age,
             grace: grace.unwrap_or(self.grace),
         }
     }
@@ -117,8 +120,11 @@ pub enum GcError {
 }
 
 fn list(states: &[UnreadableState]) -> String {
-    let text = |state: &UnreadableState| format!("{} ({})", state.catalog, state.error);
-    states.iter().map(text).collect::<Vec<_>>().join("; ")
+    let mut texts = Vec::new();
+    for state in states {
+        texts.push(format!("{} ({})", state.catalog, state.error));
+    }
+    texts.join("; ")
 }
 
 impl GcError {

@@ -111,8 +111,10 @@ impl IntegrityCheck {
     /// # Errors
     /// [`ObjectProblem::Hash`], [`ObjectProblem::Document`], [`ObjectProblem::Content`].
     pub fn finish(self) -> Result<(), ObjectProblem> {
-        let (sha256, size) = (self.hasher.finish(), self.seen);
-        let found = ObjectDigest { sha256, size };
+        let found = ObjectDigest {
+            sha256: self.hasher.finish(),
+            size: self.seen,
+        };
         if found != self.recorded {
             return Err(ObjectProblem::Hash { found });
         }

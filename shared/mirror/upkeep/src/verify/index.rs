@@ -98,12 +98,10 @@ impl IndexedLines {
             Err(ReadError::Store(error)) => return Err(error),
             Err(_) => return Ok(()),
         };
-        let read = move || index_lines(zstd::Decoder::with_buffer(&bytes[..]).ok()?, lines);
-        let found = run(self.budget.clone(), read)
-            .await
-            .ok()
-            .flatten()
-            .unwrap_or_default();
+        let read = run(self.budget.clone(), move || {
+            index_lines(zstd::Decoder::with_buffer(&bytes[..]).ok()?, lines)
+        });
+        let found = read.await.ok().flatten().unwrap_or_default();
         let package = IndexedMeta::package_of_all(&found);
         let entry = hash(&found);
         for shard in recorded {

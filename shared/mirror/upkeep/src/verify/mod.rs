@@ -122,11 +122,10 @@ impl Verification {
 
     /// Adds an object that is missing or has other bytes than it should have.
     fn found_object(&mut self, entry: ManifestEntry, problem: ObjectProblem) {
-        let (key, entry) = (entry.key(), Some(entry));
         self.findings.push(Finding {
-            key,
+            key: entry.key(),
             problem,
-            entry,
+            entry: Some(entry),
         });
     }
 
