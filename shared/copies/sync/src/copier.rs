@@ -7,13 +7,12 @@ use model::{
     CatalogName, Facts, ManifestEntry, Outcome, Snapshot, Status, ValidationCounts, text::chain,
 };
 use olm::{FINDINGS, ValidationSummary};
-use publish::{Env, RaceRetries, record_status};
+use publish::{RaceRetries, record_status};
 use store::{Store, read_stored};
 use tokio::sync::Semaphore;
-use trust::Trust;
 
 use crate::plan::{Plan, Planned};
-use crate::{CopyProgress, Origin, SyncError, SyncReport};
+use crate::{CopyProgress, Origin, SyncError, SyncOptions, SyncReport};
 
 /// Number of objects in flight for each catalog, as of a poll: enough to hide the latency of a CDN,
 /// few enough for a small server.
@@ -62,26 +61,6 @@ pub struct Copier {
     /// Place for the one catalog whose all.json and image are made: that takes all cores, so
     /// several at a time gain nothing.
     pub(crate) rebuilds: Semaphore,
-}
-
-/// Options of copies, imports and repairs.
-#[derive(Debug, Clone, Default)]
-pub struct SyncOptions {
-    /// Name of the origin in `status.json` and logs. It must not hold a secret. Default: empty.
-    pub source: String,
-    /// Allows a copy with a lower serial than the published one. Default: false.
-    pub rollback: bool,
-    /// Allows a copy that does not descend from the published state. Default: false.
-    pub diverged: bool,
-    /// Fetches `all.*`, the index and the image instead of making them from the Shards. Default:
-    /// false.
-    pub fetch_all: bool,
-    /// Hashes again what the published state names, and replaces what is damaged. Default: false.
-    pub recheck: bool,
-    /// Keys of which one must have signed the pointer. Default: none, signatures are not verified.
-    pub trust: Option<Trust>,
-    /// Clock and random numbers. Default: those of the system.
-    pub env: Env,
 }
 
 /// State of copying one catalog, across attempts.

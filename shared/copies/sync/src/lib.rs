@@ -18,10 +18,10 @@ pub use archive::{
     Archive, ArchiveError, Importer, Manifest, Pack, PackOptions, PackedCatalog, PackedObject,
     Receipt, VolumeFile, archive_into, receipt, volume_path,
 };
-pub use copier::{Copier, SyncOptions};
+pub use copier::Copier;
 pub use error::SyncError;
 pub use http::HttpMirror;
 pub use origin::{Origin, ReadCatalog};
 pub use place::{Address, AddressError, SyncOrigin};
 pub use repair::Repair;
-pub use report::{CopyProgress, SyncReport};
+pub use report::{CopyProgress, SyncOptions, SyncReport};

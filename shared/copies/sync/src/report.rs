@@ -1,8 +1,29 @@
 use std::{sync::atomic::AtomicU64, time::Duration};
 
 use model::{CatalogName, Current, Outcome, Sha256, ValidationCounts};
-use publish::ObjectStats;
+use publish::{Env, ObjectStats};
 use serde::Serialize;
+use trust::Trust;
+
+/// Options of copies, imports and repairs.
+#[derive(Debug, Clone, Default)]
+pub struct SyncOptions {
+    /// Name of the origin in `status.json` and logs. It must not hold a secret. Default: empty.
+    pub source: String,
+    /// Allows a copy with a lower serial than the published one. Default: false.
+    pub rollback: bool,
+    /// Allows a copy that does not descend from the published state. Default: false.
+    pub diverged: bool,
+    /// Fetches `all.*`, the index and the image instead of making them from the Shards. Default:
+    /// false.
+    pub fetch_all: bool,
+    /// Hashes again what the published state names, and replaces what is damaged. Default: false.
+    pub recheck: bool,
+    /// Keys of which one must have signed the pointer. Default: none, signatures are not verified.
+    pub trust: Option<Trust>,
+    /// Clock and random numbers. Default: those of the system.
+    pub env: Env,
+}
 
 /// Result of copying or importing one catalog.
 #[derive(Debug, Serialize)]

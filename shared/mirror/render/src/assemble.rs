@@ -4,10 +4,9 @@ use std::sync::Arc;
 use fbc::IndexIgnore;
 use work::for_each;
 
-use crate::context::{ChunkPlace, RenderContext, RenderedChunk, RenderedFiles};
-use crate::{
-    RenderError, Rendering, Shard, error::shown, fragment::Fragment, renderer::is_ignore_file,
-};
+use crate::context::{RenderContext, RenderedChunk, RenderedFiles};
+use crate::fragment::{ChunkPlace, Fragment};
+use crate::{RenderError, Rendering, Shard, error::shown};
 
 /// Puts the files in order. `stored` are Packages that are taken whole from the store.
 pub(crate) fn assemble(
@@ -29,9 +28,10 @@ pub(crate) fn assemble(
     }
     let fragments = fragments(chunks)?;
     // Counted before they are grouped, which takes memory for each.
-    let names = fragments.iter().map(|fragment| &*fragment.group);
-    let names = names.chain(stored.iter().map(|shard| shard.name.as_str()));
-    let names: BTreeSet<&str> = names.filter(|name| !name.is_empty()).collect();
+    let mut names = BTreeSet::new();
+    names.extend(fragments.iter().map(|fragment| &*fragment.group));
+    names.extend(stored.iter().map(|shard| shard.name.as_str()));
+    names.remove("");
     context
         .usage
         .packages(names.len() as u64, names.last().unwrap_or(&""));
@@ -76,6 +76,11 @@ fn fragments(mut chunks: Vec<RenderedChunk>) -> Result<Vec<Fragment>, RenderErro
         [] => Ok(fragments),
         _ => Err(RenderError::Invalid { problems }),
     }
+}
+
+/// Returns true for the path of an ignore file.
+pub(crate) fn is_ignore_file(path: &str) -> bool {
+    path.rsplit('/').next() == Some(IndexIgnore::FILE_NAME)
 }
 
 /// Gives each link the chunks of its target, under the link's own path.

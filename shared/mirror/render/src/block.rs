@@ -1,7 +1,7 @@
 //! Blocks of lines, and where they are written: what all files of the crate use.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 
 use model::{Hasher, Kind, ObjectDigest, SEGMENT_LINES, Sha256};
 
@@ -85,5 +85,35 @@ impl<W: Write> Write for HashingWriter<W> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.sink.flush()
+    }
+}
+
+/// Creates a zstd encoder for one frame with the content size in its header, and a checksum at its
+/// end that reveals flipped bits to every reader: the low four bytes of the content's XXH64 (RFC
+/// 8878, section 3.1.1).
+pub(crate) fn encoder<W: Write>(
+    sink: W,
+    level: i32,
+    size: u64,
+) -> io::Result<zstd::Encoder<'static, W>> {
+    let mut encoder = zstd::Encoder::new(sink, level)?;
+    encoder.set_pledged_src_size(Some(size))?;
+    encoder.include_contentsize(true)?;
+    encoder.include_checksum(true)?;
+    Ok(encoder)
+}
+
+/// Decompresses one frame block by block.
+pub(crate) fn copy_lines(
+    compressed: &[u8],
+    mut sink: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut decoder = zstd::Decoder::with_buffer(compressed)?;
+    let mut block = vec![0; 128 << 10];
+    loop {
+        match decoder.read(&mut block)? {
+            0 => return Ok(()),
+            length => sink(&block[..length])?,
+        }
     }
 }

@@ -1,16 +1,17 @@
 use std::sync::{Arc, mpsc::Receiver};
-use std::{cmp, collections::BTreeMap, io, mem};
+use std::{collections::BTreeMap, io, mem};
 
-use fbc::{FbcErrorKind, walk_order};
-use model::{Content, Hasher, Sha256, ZSTD_WINDOW_LOG_MAX, text::chain};
+use fbc::FbcErrorKind;
+use model::{Content, Hasher, ZSTD_WINDOW_LOG_MAX, text::chain};
 use parking_lot::Mutex;
 use work::MemoryShare;
 use zstd::bulk::Compressor;
 
-use crate::fragment::{CompressedLines, Fragment, Lines, Scratch};
-use crate::{
-    FileProblem, RenderError, RenderSettings, ShardPart, StoredShards, error::shown, usage::Usage,
-};
+use crate::error::shown;
+use crate::fragment::{ChunkPlace, CompressedLines, Fragment, Lines, Scratch};
+use crate::stored::load;
+use crate::usage::Usage;
+use crate::{FileProblem, RenderError, RenderSettings, ShardPart, StoredShards};
 
 /// zstd level of lines that are kept until the rest of their file was read.
 const PART_LEVEL: i32 = 1;
@@ -25,16 +26,6 @@ pub(crate) struct ChunkJob {
     pub(crate) chunk: fbc::Chunk,
     /// Memory for the chunk, its parser and its lines.
     pub(crate) _memory: MemoryShare,
-}
-
-/// The chunk that a fragment comes from.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct ChunkPlace {
-    pub(crate) path: Arc<str>,
-    /// Number of the chunk in its file, from 0.
-    pub(crate) part: usize,
-    /// Hash of the chunk, if chunks are hashed.
-    pub(crate) hash: Option<Sha256>,
 }
 
 /// A chunk that was rendered.
@@ -63,18 +54,6 @@ pub(crate) struct RenderContext {
     pub(crate) usage: Usage,
 }
 
-impl ChunkPlace {
-    fn new(path: &Arc<str>, part: usize, hash: Option<Sha256>) -> Arc<Self> {
-        let path = path.clone();
-        Arc::new(Self { path, part, hash })
-    }
-
-    /// Compares two chunks in the order in which their files are read.
-    pub(crate) fn walk_order(&self, other: &Self) -> cmp::Ordering {
-        walk_order(&self.path, &other.path).then(self.part.cmp(&other.part))
-    }
-}
-
 impl RenderContext {
     pub(crate) fn new(settings: RenderSettings, stored: Arc<dyn StoredShards>) -> Self {
         Self {
@@ -83,6 +62,14 @@ impl RenderContext {
             files: Mutex::default(),
             settings,
             stored,
+        }
+    }
+
+    /// Returns the compressed bytes of lines. Bytes of the store are not checked here.
+    pub(crate) fn read(&self, lines: &CompressedLines) -> Result<Vec<u8>, RenderError> {
+        match lines {
+            CompressedLines::New(kept) => self.scratch.read(kept).map_err(RenderError::Scratch),
+            CompressedLines::Stored(stored) => load(&*self.stored, stored),
         }
     }
 
@@ -173,10 +160,10 @@ impl RenderContext {
             self.usage
                 .lines(&job.path, &lines.metas, lines.bytes.len() as u64);
         }
-        let packages = packages.into_iter();
-        let fragments =
-            packages.map(|(group, lines)| self.fragment(&place, job.sole, group, lines, reused));
-        let fragments = fragments.collect::<io::Result<_>>()?;
+        let mut fragments = Vec::new();
+        for (group, lines) in packages {
+            fragments.push(self.fragment(&place, job.sole, group, lines, reused)?);
+        }
         self.keep(place, Ok(fragments));
         Ok(())
     }

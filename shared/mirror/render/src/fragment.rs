@@ -1,13 +1,13 @@
+use std::cmp::Ordering;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::{ops::Range, sync::Arc};
 
-use fbc::{DocumentPosition, Meta};
-use model::{Content, IndexedMeta, ObjectDigest};
+use fbc::{DocumentPosition, Meta, walk_order};
+use model::{Content, IndexedMeta, ObjectDigest, Sha256};
 use parking_lot::Mutex;
 use tempfile::SpooledTempFile;
 
-use crate::context::{ChunkPlace, RenderContext};
-use crate::{RenderError, ShardPart, shard::load};
+use crate::ShardPart;
 
 /// The lines of one Package that one chunk of one file holds.
 #[derive(Debug, Clone)]
@@ -30,6 +30,28 @@ pub(crate) struct Fragment {
     pub(crate) body: CompressedLines,
 }
 
+/// The chunk that a fragment comes from.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ChunkPlace {
+    pub(crate) path: Arc<str>,
+    /// Number of the chunk in its file, from 0.
+    pub(crate) part: usize,
+    /// Hash of the chunk, if chunks are hashed.
+    pub(crate) hash: Option<Sha256>,
+}
+
+impl ChunkPlace {
+    pub(crate) fn new(path: &Arc<str>, part: usize, hash: Option<Sha256>) -> Arc<Self> {
+        let path = path.clone();
+        Arc::new(Self { path, part, hash })
+    }
+
+    /// Compares two chunks in the order in which their files are read.
+    pub(crate) fn walk_order(&self, other: &Self) -> Ordering {
+        walk_order(&self.path, &other.path).then(self.part.cmp(&other.part))
+    }
+}
+
 /// Lines of one Package, compressed as one zstd frame.
 #[derive(Debug, Clone)]
 pub(crate) enum CompressedLines {
@@ -37,16 +59,6 @@ pub(crate) enum CompressedLines {
     Stored(ObjectDigest),
     /// Position in the [`Scratch`] of the rendering.
     New(Range<u64>),
-}
-
-impl CompressedLines {
-    /// Returns the compressed bytes. Bytes of the store are not checked here.
-    pub(crate) fn read(&self, context: &RenderContext) -> Result<Vec<u8>, RenderError> {
-        match self {
-            Self::New(kept) => context.scratch.read(kept).map_err(RenderError::Scratch),
-            Self::Stored(stored) => load(&*context.stored, stored),
-        }
-    }
 }
 
 /// Returns the entry of a Meta whose line starts at `offset`.

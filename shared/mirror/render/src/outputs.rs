@@ -7,14 +7,30 @@ use std::mem;
 use flate2::Crc;
 use model::{Encoding, Hasher, Kind, ObjectDigest, Sha256, ZSTD_WINDOW_LOG_MAX};
 
-use crate::block::{Block, HashingWriter, Sink, Sinks, failed};
+use crate::block::{Block, HashingWriter, Sink, Sinks, encoder, failed};
 use crate::gzip::{Deflated, GZIP, HEADER, LAST_BLOCK, Segment, Segments};
 use crate::proof::{FrameProof, as_made};
-use crate::{RenderError, RenderSettings, shard::encoder};
+use crate::{RenderError, RenderSettings};
 
 const ZSTD: &str = "all.json.zst";
 const IDENTITY: &str = "all.json";
 const LAYER: &str = "the image's layer";
+
+/// Hashes and sizes that one pass over the whole catalog found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AllFacts {
+    /// The sha256 of `all.json`.
+    pub content_hash: Sha256,
+    /// Size of `all.json`, in bytes.
+    pub size: u64,
+    /// Objects as they were written, by their kind: those that had a sink.
+    pub made: BTreeMap<Kind, ObjectDigest>,
+    /// The sha256 of the uncompressed tar archive of the layer, if that had a sink.
+    pub diff_id: Option<Sha256>,
+    /// Size of each segment of `all.json.gz` in bytes, in their order; none if neither it nor the
+    /// layer had a sink.
+    pub segments: Vec<u32>,
+}
 
 /// The objects that have a sink.
 pub(crate) struct Outputs {

@@ -12,7 +12,6 @@ use std::io::{self, Read};
 use model::{Content, Hasher, ObjectDigest, Sha256, Snapshot};
 
 use crate::gzip::{HEADER, LAST_BLOCK};
-use crate::shard::Shard;
 
 /// Maximum size of a segment in bytes: lines that do not compress take five bytes more for each
 /// 64 KiB of them, and the end of the segment.
@@ -46,15 +45,17 @@ impl PublishedGzip {
         if snapshot.segments.iter().any(|size| *size > SEGMENT_MAX) {
             return None;
         }
-        let shards = snapshot.shards_with_segments()?.into_iter();
-        let shards = shards.map(|(shard, segments)| PublishedShard {
-            name: shard.name.clone(),
-            lines: shard.lines,
-            segments: segments.to_vec(),
-        });
+        let mut shards = VecDeque::new();
+        for (shard, segments) in snapshot.shards_with_segments()? {
+            shards.push_back(PublishedShard {
+                name: shard.name.clone(),
+                lines: shard.lines,
+                segments: segments.to_vec(),
+            });
+        }
         Some(Self {
             object: snapshot.all.gzip,
-            shards: shards.collect(),
+            shards,
             bytes,
             hasher: Hasher::new(),
         })
@@ -76,13 +77,12 @@ impl PublishedGzip {
     /// Moves to a Shard, and returns the sizes of its segments. `None` if the object does not have
     /// it with these lines. The Shards are asked for in their order, and all segments of one are
     /// read before the next is asked for.
-    pub(crate) fn find(&mut self, shard: &Shard) -> io::Result<Option<Vec<u32>>> {
-        let name = shard.name.as_bytes();
+    pub(crate) fn find(&mut self, name: &str, lines: &Content) -> io::Result<Option<Vec<u32>>> {
         while let Some(before) = self
             .shards
-            .pop_front_if(|before| before.name.as_bytes() <= name)
+            .pop_front_if(|before| before.name.as_bytes() <= name.as_bytes())
         {
-            if before.name == shard.name && before.lines == shard.lines {
+            if before.name == name && before.lines == *lines {
                 return Ok(Some(before.segments));
             }
             self.skip(&before)?;

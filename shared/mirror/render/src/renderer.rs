@@ -8,10 +8,9 @@ use model::{IndexedMeta, ShardRef, text::chain};
 use parking_lot::Mutex;
 use work::Budget;
 
+use crate::assemble::{assemble, is_ignore_file};
 use crate::context::{ChunkJob, RenderContext};
-use crate::{
-    RenderError, RenderSettings, Rendering, Shard, StoredShards, assemble::assemble, error::shown,
-};
+use crate::{RenderError, RenderSettings, Rendering, Shard, StoredShards, error::shown};
 
 /// Takes the files of a catalog, in any order, and renders them on worker threads.
 pub struct Renderer {
@@ -203,8 +202,4 @@ impl Drop for Renderer {
     fn drop(&mut self) {
         drop(self.stop());
     }
-}
-
-pub(crate) fn is_ignore_file(path: &str) -> bool {
-    path.rsplit('/').next() == Some(IndexIgnore::FILE_NAME)
 }

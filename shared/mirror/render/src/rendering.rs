@@ -8,7 +8,8 @@ use model::{
 };
 use work::Budget;
 
-use crate::shard::{copy_lines, encoder, load};
+use crate::block::{copy_lines, encoder};
+use crate::stored::load;
 use crate::{
     AllFacts, ChunkLines, HashingWriter, RenderError, RenderSettings, Shard, StoredShards,
     context::RenderContext, fragment::indexed, known::RECORDED_PARTS,
@@ -110,7 +111,7 @@ impl Rendering {
     /// # Errors
     /// [`RenderError::Scratch`], or [`RenderError::Unreadable`] for a Shard that the store has.
     pub fn compressed(&self, shard: &Shard) -> Result<Vec<u8>, RenderError> {
-        shard.body.read(&self.context)
+        self.context.read(&shard.body)
     }
 
     /// Passes the lines of a Shard to `sink`, block by block. Bytes of the store are not checked

@@ -1,13 +1,14 @@
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::{ops::Range, sync::Arc};
 
 use fbc::DocumentPosition;
-use model::{Content, Hasher, IndexedMeta, ObjectDigest, Sha256, ShardRef, ZSTD_WINDOW_LOG_MAX};
+use model::{Content, Hasher, IndexedMeta, ObjectDigest, ShardRef, ZSTD_WINDOW_LOG_MAX};
 
-use crate::context::{ChunkPlace, RenderContext};
-use crate::fragment::{CompressedLines, Fragment};
-use crate::known::{PartReader, hashed_chunks, published};
-use crate::{KnownChunks, PublishedGzip, RenderError};
+use crate::RenderError;
+use crate::block::{copy_lines, encoder};
+use crate::context::RenderContext;
+use crate::fragment::{ChunkPlace, CompressedLines, Fragment};
+use crate::parts::PartReader;
 
 /// One Package as one run of canonical lines.
 #[derive(Debug)]
@@ -71,7 +72,7 @@ impl Shard {
         };
         let stored = match &body {
             CompressedLines::Stored(stored) => *stored,
-            CompressedLines::New(_) => ObjectDigest::of(&body.read(context)?),
+            CompressedLines::New(_) => ObjectDigest::of(&context.read(&body)?),
         };
         Ok(Self {
             name: name.unwrap_or_default(),
@@ -164,98 +165,37 @@ fn copy_all(
             parts.read(part, context, &mut *sink)?;
             continue;
         }
-        copy_lines(&fragment.body.read(context)?, &mut *sink).map_err(RenderError::Scratch)?;
+        copy_lines(&context.read(&fragment.body)?, &mut *sink).map_err(RenderError::Scratch)?;
     }
     Ok(())
 }
 
-pub(crate) fn load(
-    shards: &dyn StoredShards,
-    stored: &ObjectDigest,
-) -> Result<Vec<u8>, RenderError> {
-    shards
-        .load(stored)
-        .map_err(|source| RenderError::Unreadable {
-            sha256: stored.sha256,
-            source,
-        })
+/// Returns the hashed chunks that the lines of a Package come from, and the position of those of
+/// each.
+fn hashed_chunks(fragments: &[Fragment]) -> Vec<(Arc<ChunkPlace>, Range<u64>)> {
+    let mut end = 0;
+    let chunks = fragments.iter().map(|fragment| {
+        let start = end;
+        end += fragment.size;
+        (fragment.place.clone(), start..end)
+    });
+    chunks.filter(|(place, _)| place.hash.is_some()).collect()
 }
 
-/// Creates a zstd encoder for one frame with the content size in its header, and a checksum at its
-/// end that reveals flipped bits to every reader: the low four bytes of the content's XXH64 (RFC
-/// 8878, section 3.1.1).
-pub(crate) fn encoder<W: Write>(
-    sink: W,
-    level: i32,
-    size: u64,
-) -> io::Result<zstd::Encoder<'static, W>> {
-    let mut encoder = zstd::Encoder::new(sink, level)?;
-    encoder.set_pledged_src_size(Some(size))?;
-    encoder.include_contentsize(true)?;
-    encoder.include_checksum(true)?;
-    Ok(encoder)
-}
-
-/// Decompresses one frame block by block.
-pub(crate) fn copy_lines(
-    compressed: &[u8],
-    mut sink: impl FnMut(&[u8]) -> io::Result<()>,
-) -> io::Result<()> {
-    let mut decoder = zstd::Decoder::with_buffer(compressed)?;
-    let mut block = vec![0; 128 << 10];
-    loop {
-        match decoder.read(&mut block)? {
-            0 => return Ok(()),
-            length => sink(&block[..length])?,
+/// Returns the published Shard that the fragments of a Package make up; `None` if they are other
+/// lines.
+fn published(fragments: &[Fragment]) -> Option<(Content, CompressedLines)> {
+    let (shard, _) = &*fragments.first()?.published.as_ref()?.shard;
+    let mut end = 0;
+    for fragment in fragments {
+        let part = fragment.published.as_ref()?;
+        if part.range.start != end {
+            return None;
         }
+        end = part.range.end;
     }
-}
-
-/// Shards that the store already has. Called from worker threads, so an implementation may block.
-pub trait StoredShards: Send + Sync {
-    /// Returns the stored object of the Shard with these uncompressed lines, if there is one.
-    fn stored(&self, lines: &Sha256) -> Option<ObjectDigest>;
-
-    /// True if there are none. Default: false.
-    fn is_empty(&self) -> bool {
-        false
+    if end != shard.lines.size {
+        return None;
     }
-
-    /// Reads the stored bytes of a Shard: one zstd frame. An implementation compares their hash
-    /// with `stored`.
-    ///
-    /// # Errors
-    /// The error of the store, and bytes with another hash.
-    fn load(&self, stored: &ObjectDigest) -> io::Result<Vec<u8>>;
-
-    /// Opens the `all.json.gz` of a state that shares Shards with the next one. `None` if there is
-    /// none, if its segments were not recorded, or if it cannot be opened: it only saves work.
-    /// Default: `None`.
-    fn gzip(&self) -> Option<PublishedGzip> {
-        None
-    }
-
-    /// Returns the chunks that need not be parsed, where chunks are hashed for that:
-    /// [`crate::Rendering::chunks`] then has those of the rendering. Default: `None`.
-    fn known_chunks(&self) -> Option<&KnownChunks> {
-        None
-    }
-}
-
-/// An empty store.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct NoStoredShards;
-
-impl StoredShards for NoStoredShards {
-    fn stored(&self, _: &Sha256) -> Option<ObjectDigest> {
-        None
-    }
-
-    fn is_empty(&self) -> bool {
-        true
-    }
-
-    fn load(&self, _: &ObjectDigest) -> io::Result<Vec<u8>> {
-        Err(io::ErrorKind::NotFound.into())
-    }
+    Some((shard.lines, CompressedLines::Stored(shard.stored)))
 }

@@ -1,32 +1,16 @@
 use std::io::{self, Read};
 use std::thread::{self, ScopedJoinHandle};
-use std::{collections::BTreeMap, mem, num::NonZero};
+use std::{mem, num::NonZero};
 
 use model::{Encoding, Hasher, Kind, ObjectDigest, Sha256};
 
 use crate::block::{BLOCK_BYTES, Block, Piece, PublishedSegment, Sinks};
 use crate::gzip::{self, Lanes};
-use crate::outputs::Outputs;
+use crate::outputs::{AllFacts, Outputs};
 use crate::{PublishedGzip, RenderError, Rendering, Shard};
 
 /// Kind of `all.json`, whose digest is that of the content.
 const IDENTITY: Kind = Kind::All(Encoding::Identity);
-
-/// Hashes and sizes that one pass over the whole catalog found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AllFacts {
-    /// The sha256 of `all.json`.
-    pub content_hash: Sha256,
-    /// Size of `all.json`, in bytes.
-    pub size: u64,
-    /// Objects as they were written, by their kind: those that had a sink.
-    pub made: BTreeMap<Kind, ObjectDigest>,
-    /// The sha256 of the uncompressed tar archive of the layer, if that had a sink.
-    pub diff_id: Option<Sha256>,
-    /// Size of each segment of `all.json.gz` in bytes, in their order; none if neither it nor the
-    /// layer had a sink.
-    pub segments: Vec<u32>,
-}
 
 impl Rendering {
     /// Reads all Shards once, in order, and writes the whole catalog in each encoding that has a
@@ -108,7 +92,7 @@ impl Rendering {
     /// hashed if there is none.
     fn feed_shard(&self, shard: &Shard, blocks: &mut BlockWriter) -> Result<(), RenderError> {
         let has_segments = blocks.begin(shard)?;
-        let compressed = shard.body.read(&self.context)?;
+        let compressed = self.context.read(&shard.body)?;
         let undecoded = |error| match shard.is_stored() {
             true => RenderError::Damaged(shard.stored.sha256),
             false => RenderError::Scratch(error),
@@ -183,7 +167,7 @@ impl BlockWriter {
         let Some(published) = &mut self.published else {
             return Ok(false);
         };
-        let found = published.find(shard);
+        let found = published.find(&shard.name, &shard.lines);
         let sizes = found.map_err(unusable(published.sha256()))?;
         let has_segments = sizes.is_some();
         self.sizes = sizes.unwrap_or_default().into_iter();
