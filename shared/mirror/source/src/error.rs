@@ -11,9 +11,7 @@ use fetch::{
     RedirectRefusal, RequestError, SentSecrets,
 };
 use model::text::chain;
-use oci::{Digest, ImageError, LimitExceeded, UnpackError};
-
-use crate::TreeFault;
+use oci::{Digest, ImageError, LayerError, LimitExceeded, UnpackError};
 
 /// Setting that allows a private address.
 const INTERNAL: &str = "under internalHosts (--internal-host)";
@@ -367,5 +365,79 @@ impl StdError for ServerFailure {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         // The text of the fault is part of this error's text, so its source follows directly.
         self.fault.source()
+    }
+}
+
+/// The reason for which an archive or a git repository holds no catalog that can be read.
+#[derive(Debug, thiserror::Error)]
+pub enum TreeFault {
+    /// An archive that is broken, hostile or of an unsupported format.
+    #[error(transparent)]
+    Unpack(#[from] LayerError),
+    /// No entry for the folder of the source.
+    #[error("has no folder {0}, which its source names after #")]
+    NoFolder(String),
+    /// A file or a link in place of the folder of the source.
+    #[error("has no folder at {0} but something else; its source has to name a folder after #")]
+    NotFolder(String),
+    /// Other bytes, or another commit, than those that were resolved.
+    #[error("changed between two requests: poll again to read the new content")]
+    Changed,
+    /// A name that no checkout of git can have.
+    #[error("has an entry of the name {0}, which git does not allow")]
+    Name(String),
+    /// A submodule of git, whose files are in another repository.
+    #[error(
+        "has the submodule {0}, which cannot be read: move it out of the folder of the catalog"
+    )]
+    Submodule(String),
+    /// A commit that git has fetched and cannot read, or that lacks the folder. Cleaned for logs.
+    #[error("git cannot read the commit: {0}")]
+    Commit(String),
+    /// A failure of git or a message of the server, cleaned for logs.
+    #[error("git failed: {0}")]
+    Git(String),
+    /// No program `git` on the path.
+    #[error(
+        "it is read by git(1), which is not on the path: install git, or write the URL of an archive of the branch, \
+         such as https://HOST/PATH.tar.gz"
+    )]
+    NoGit,
+    /// A server that does not speak git's protocol at the URL.
+    #[error(
+        "it does not answer as a git repository: check the URL; some servers need .git at its end"
+    )]
+    NotGit,
+    /// A redirect of a git repository to another server.
+    #[error("its server redirects to {0}: write the URL there")]
+    Redirected(String),
+    /// No branch or tag of the name.
+    #[error(
+        "has no branch or tag {0}: `git ls-remote` lists them. A commit is named by all 40 digits of its hash"
+    )]
+    NoRef(String),
+}
+
+impl TreeFault {
+    /// Returns true if the same revision would fail again. The answers of a server may be others
+    /// the next time.
+    pub const fn is_of_content(&self) -> bool {
+        matches!(
+            self,
+            Self::Unpack(_)
+                | Self::NoFolder(_)
+                | Self::NotFolder(_)
+                | Self::Name(_)
+                | Self::Submodule(_)
+                | Self::Commit(_)
+        )
+    }
+
+    /// Names the archive or repository.
+    pub(crate) fn at(self, place: &impl ToString) -> Error {
+        Error::Tree {
+            place: place.to_string(),
+            source: self,
+        }
     }
 }

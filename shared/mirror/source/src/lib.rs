@@ -22,7 +22,7 @@ mod tree;
 mod verify;
 
 pub use crate::download::Download;
-pub use crate::error::{Error, ServerFailure, ServerFault, ServerPlace};
+pub use crate::error::{Error, ServerFailure, ServerFault, ServerPlace, TreeFault};
 pub use crate::image::Pull;
 pub use crate::location::{ArchiveLocation, GitLocation};
 pub use crate::registry::Pushed;
@@ -32,7 +32,6 @@ pub use crate::signatures::{Lookaside, LookasideError};
 pub use crate::source::{Source, SourceError};
 pub use crate::sources::Sources;
 pub use crate::space::DownloadSpace;
-pub use crate::tree::TreeFault;
 // Parts of this crate's interface that other crates define.
 pub use fetch::{
     CredentialsError, FetchError, FetchSettings, FetchSettingsError, HeaderFileError, HeaderFiles,
