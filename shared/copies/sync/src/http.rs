@@ -97,9 +97,9 @@ impl HttpMirror {
             // Mirrors send small documents plain, as earlier versions sent all.
             let tags =
                 [Encoding::Gzip, Encoding::Identity].map(|encoding| hash.to_entity_tag(encoding));
-            let tags = HeaderValue::try_from(tags.join(", "));
-            let tags = tags.expect("entity tags are plain text");
-            request.headers.insert(IF_NONE_MATCH, tags);
+            let field = HeaderValue::try_from(tags.join(", "));
+            let field = field.expect("entity tags are plain text");
+            request.headers.insert(IF_NONE_MATCH, field);
         }
         self.whole(key, &request).await
     }

@@ -95,7 +95,8 @@ impl Copying<'_> {
         }
         let rendering = Arc::new(rendering);
         let staged = StagedAll::open(&**store, kinds).await?;
-        let (facts, staged) = staged.write::<SyncError>(rendering.clone()).await?;
+        let written = staged.write::<SyncError>(rendering.clone()).await?;
+        let facts = written.facts;
         // Before anything is put: the Snapshot contradicts its own Shards, so its origin is not to
         // be trusted.
         if facts.content_hash != snapshot.content_hash {
@@ -110,12 +111,12 @@ impl Copying<'_> {
             let key = Key::Object(Kind::Blob, image.layer.sha256);
             return Err(SyncError::damaged(&key)(ObjectProblem::Content));
         }
-        for (kind, staged) in staged {
+        for (kind, object) in written.staged {
             let made = facts.made[&kind].with_kind(kind);
             // Another version of the compressor or of this program may have made other bytes of the
             // same content. They are fetched instead.
             if self.is_left(&made) {
-                self.plan.transaction.put_staged(made, staged).await?;
+                self.plan.transaction.put_staged(made, object).await?;
                 self.done(&made);
             }
         }

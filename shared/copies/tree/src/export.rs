@@ -167,10 +167,10 @@ pub async fn export(
     let mut layout = TreeLayout::new(run.target.form());
     let mut names = BTreeSet::new();
     for state in catalogs.all().await? {
-        let list = NamedFile::new(format!("v2/{}/tags/list", state.name()), Phase::Tags);
-        let list = run.ask(&list, None).await.into_body().collect().await;
-        let list = list.map(Collected::to_bytes).unwrap_or_default();
-        let list: Value = serde_json::from_slice(&list).unwrap_or_default();
+        let file = NamedFile::new(format!("v2/{}/tags/list", state.name()), Phase::Tags);
+        let answer = run.ask(&file, None).await.into_body().collect().await;
+        let bytes = answer.map(Collected::to_bytes).unwrap_or_default();
+        let list: Value = serde_json::from_slice(&bytes).unwrap_or_default();
         let tags = list["tags"]
             .as_array()
             .into_iter()
@@ -187,8 +187,9 @@ pub async fn export(
     run.clear_the_way(&files).await?;
     let mut index = TreeIndex::default();
     for phase in files.chunk_by(|one, other| one.phase == other.phase) {
-        let updates = stream::iter(phase.to_vec()).map(|file| run.update(file));
-        let mut updates = updates.buffer_unordered(CONCURRENT_WRITES);
+        let mut updates = stream::iter(phase.to_vec())
+            .map(|file| run.update(file))
+            .buffer_unordered(CONCURRENT_WRITES);
         while let Some(update) = updates.try_next().await? {
             index.files.extend(update);
         }

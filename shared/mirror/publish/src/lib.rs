@@ -26,7 +26,7 @@ pub use poll::facts::{CatalogFacts, FactReader, KnownFacts};
 pub use poll::known::PollTimes;
 pub use poll::metrics::{PollMetrics, PollProgress, metric};
 pub use poll::mirror::Mirror;
-pub use poll::objects::StagedAll;
+pub use poll::objects::{StagedAll, WrittenAll};
 pub use poll::order::PollOrder;
 pub use poll::polling::UpdateCheck;
 pub use poll::pull::{PublishedShards, RenderSink};

@@ -136,9 +136,11 @@ impl ChangedPackages {
                 Some(_) => {}
             }
         }
-        let gone = before.into_iter().flat_map(|before| &before.packages);
-        let gone = gone.filter(|shard| after.package(&shard.name).is_none());
-        changes.removed = gone.map(|shard| shard.name.clone()).collect();
+        for shard in before.into_iter().flat_map(|before| &before.packages) {
+            if after.package(&shard.name).is_none() {
+                changes.removed.push(shard.name.clone());
+            }
+        }
         changes
     }
 

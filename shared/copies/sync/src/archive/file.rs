@@ -37,10 +37,11 @@ impl Manifest {
         let hash = match self.catalogs.as_slice() {
             [catalog] => catalog.content_hash,
             catalogs => {
-                let states = catalogs.iter();
-                let states =
-                    states.map(|packed| format!("{} {}\n", packed.name, packed.content_hash));
-                Sha256::of(states.collect::<String>().as_bytes())
+                let mut states = String::new();
+                for packed in catalogs {
+                    states += &format!("{} {}\n", packed.name, packed.content_hash);
+                }
+                Sha256::of(states.as_bytes())
             }
         };
         hash.to_string().chars().take(HASH_DIGITS).collect()

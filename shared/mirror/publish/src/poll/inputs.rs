@@ -6,7 +6,7 @@ use std::sync::Arc;
 use compose::{
     ComposeError, ComposedContent, Composition, Explanation, PackageSource, ReadError, ReadSeek,
 };
-use model::{IndexedMeta, Sha256, ShardRef, Snapshot, decode_zstd_to};
+use model::{ShardRef, Snapshot, decode_zstd_to};
 use render::{Renderer, Rendering, Shard, StoredShards};
 use tempfile::spooled_tempfile_in;
 use work::Budget;
@@ -56,9 +56,10 @@ impl InputCatalog {
             return packages
                 .try_for_each(|package| render_lines(package, &mut self.read(package)?, renderer));
         };
-        let indexed = shards.index(&snapshot.index)?.shards.into_iter();
-        let metas = indexed.map(|shard| (shard.lines, shard.metas.into_owned()));
-        let mut metas: HashMap<Sha256, Vec<IndexedMeta>> = metas.collect();
+        let mut metas = HashMap::new();
+        for shard in shards.index(&snapshot.index)?.shards {
+            metas.insert(shard.lines, shard.metas.into_owned());
+        }
         for package in packages {
             let shard = shard_of(snapshot, package)?;
             let found = metas.remove(&shard.lines.sha256);

@@ -46,21 +46,32 @@ pub(super) async fn put_content(
         let facts = put_facts(transaction, &budget, described.facts);
         let index = put_bytes(transaction, Kind::Index, described.index);
         let ((), facts, index) = tokio::try_join!(shards, facts, index)?;
-        Ok((counts, facts, index))
+        Ok(JudgedContent {
+            counts,
+            facts,
+            index,
+        })
     };
-    let ((counts, facts, index), (all, staged)) = tokio::try_join!(judged, written)?;
-    let image = put_all(transaction, &all, staged).await?;
-    let snapshot = rendering.snapshot(&all, index, Some(image));
+    let (judged, written) = tokio::try_join!(judged, written)?;
+    let image = put_all(transaction, &written.facts, written.staged).await?;
+    let made = rendering.snapshot(&written.facts, judged.index, Some(image));
     // The shards that it keeps in memory are put.
     drop(rendering);
-    let mut snapshot = snapshot.expect("both encodings have a sink");
-    snapshot.facts = facts;
+    let mut snapshot = made.expect("both encodings have a sink");
+    snapshot.facts = judged.facts;
     let (snapshot, digest) = put_document(transaction, &budget, snapshot).await?;
     Ok(PutContent {
         snapshot,
         digest,
-        counts,
+        counts: judged.counts,
     })
+}
+
+/// Content that may be published, with its documents in the store.
+struct JudgedContent {
+    counts: Option<ValidationCounts>,
+    facts: BTreeMap<String, ObjectDigest>,
+    index: ObjectDigest,
 }
 
 /// Puts the whole catalog, and the documents of its image.
@@ -72,9 +83,9 @@ async fn put_all(
     // All at once, as the shards.
     let objects = all.made.iter().map(|(kind, made)| made.with_kind(*kind));
     transaction.claim(objects).await?;
-    let staged = staged.into_iter();
     let puts = staged
-        .map(|(kind, staged)| transaction.put_staged(all.made[&kind].with_kind(kind), staged));
+        .into_iter()
+        .map(|(kind, object)| transaction.put_staged(all.made[&kind].with_kind(kind), object));
     try_join_all(puts).await?;
     // After the layer, which they name.
     let layer = all.made[&Kind::Blob];
@@ -92,6 +103,14 @@ async fn put_all(
 pub struct StagedAll {
     sinks: Sinks,
     stagings: Vec<(Kind, Staging)>,
+}
+
+/// The whole catalog, written to staged objects.
+pub struct WrittenAll {
+    /// Hashes and sizes of the objects.
+    pub facts: AllFacts,
+    /// The objects, by their kind.
+    pub staged: Vec<(Kind, Box<dyn Staged>)>,
 }
 
 impl StagedAll {
@@ -117,9 +136,9 @@ impl StagedAll {
     pub async fn write<E: From<StoreError> + From<RenderError> + From<JoinError>>(
         self,
         rendering: Arc<Rendering>,
-    ) -> Result<(AllFacts, Vec<(Kind, Box<dyn Staged>)>), E> {
+    ) -> Result<WrittenAll, E> {
         let sinks = self.sinks;
-        let facts = run(rendering.budget().clone(), move || {
+        let written = run(rendering.budget().clone(), move || {
             rendering.write_all(sinks)
         })
         .await?;
@@ -128,7 +147,10 @@ impl StagedAll {
             // A store that failed made the writing fail: its error is the cause.
             staged.push((kind, staging.await??));
         }
-        Ok((facts?, staged))
+        Ok(WrittenAll {
+            facts: written?,
+            staged,
+        })
     }
 }
 
@@ -185,8 +207,8 @@ async fn put_shards(transaction: &Transaction, rendering: &Rendering) -> Result<
         let object = shard.stored.with_kind(Kind::Package);
         Ok::<_, PollError>(transaction.put_verified(object, bytes.into()).await?)
     });
-    let puts: Vec<_> = puts.collect();
-    let mut puts = stream::iter(puts).buffer_unordered(PUTS_IN_FLIGHT);
-    while puts.try_next().await?.is_some() {}
+    let begun: Vec<_> = puts.collect();
+    let mut written = stream::iter(begun).buffer_unordered(PUTS_IN_FLIGHT);
+    while written.try_next().await?.is_some() {}
     Ok(())
 }

@@ -218,11 +218,11 @@ async fn read_and_publish(
         let before = previous.filter(|_| !attempt.is_edited());
         check_packages(&content.rendering, before)?;
     }
-    let put = attempt.put(content, |described| {
+    let putting = attempt.put(content, |described| {
         learned.packages_validated += described.facts.validated;
         judge(described, poll.catalog.validation, poll.options.force)
     });
-    let put = put.await?;
+    let put = putting.await?;
     if let Some(base) = base
         && base.snapshot.digest == put.digest
     {

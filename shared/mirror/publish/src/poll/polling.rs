@@ -140,10 +140,10 @@ impl Mirror {
         let started = Instant::now();
         let poll = Poll::new(self, catalog, &options);
         let mut learned = Learned::default();
-        let ended = timeout(time, once::run(&poll, &mut learned)).await;
+        let run = timeout(time, once::run(&poll, &mut learned)).await;
         // Dropping the poll is safe: without its commit nothing is published, and collection
         // removes what it put.
-        let ended = ended.unwrap_or(Err(PollError::OutOfTime(time)));
+        let ended = run.unwrap_or(Err(PollError::OutOfTime(time)));
         self.progress.done.fetch_add(1, Ordering::Relaxed);
         // Also after a failure: the poller function decides by the number of failures when the
         // catalog is due again.

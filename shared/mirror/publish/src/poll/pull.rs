@@ -37,9 +37,11 @@ pub(super) async fn known_chunks(
             return KnownChunks::new();
         }
     };
-    let shards = base.shards().zip(index.shards);
-    let same = shards.filter(|(shard, indexed)| shard.lines.sha256 == indexed.lines);
-    let same = same.map(|(shard, indexed)| (shard.clone(), indexed.metas.into_owned()));
+    let same = base
+        .shards()
+        .zip(index.shards)
+        .filter(|(shard, indexed)| shard.lines.sha256 == indexed.lines)
+        .map(|(shard, indexed)| (shard.clone(), indexed.metas.into_owned()));
     render::known_chunks(chunks.clone(), same)
 }
 
@@ -112,8 +114,9 @@ impl PublishedShards {
         snapshots: impl IntoIterator<Item = &'a Snapshot>,
         base: Option<&Snapshot>,
     ) -> Self {
-        let shards = snapshots.into_iter().flat_map(Snapshot::shards);
-        let shards = shards
+        let shards = snapshots
+            .into_iter()
+            .flat_map(Snapshot::shards)
             .map(|shard| (shard.lines.sha256, shard.stored))
             .collect();
         Self {
@@ -153,8 +156,8 @@ impl StoredShards for PublishedShards {
         }
         let key = base.all.gzip.with_kind(Kind::All(Encoding::Gzip)).key();
         let opened = self.runtime.block_on(self.store.open(&key, None));
-        let bytes = StreamReader::new(opened.ok()?.body.map_err(io::Error::other));
-        let bytes = SyncIoBridge::new_with_handle(bytes, self.runtime.clone());
+        let body = StreamReader::new(opened.ok()?.body.map_err(io::Error::other));
+        let bytes = SyncIoBridge::new_with_handle(body, self.runtime.clone());
         PublishedGzip::new(base, Box::new(bytes))
     }
 

@@ -84,8 +84,10 @@ impl ContentReader {
     ) -> Result<ReadImage, PollError> {
         let source = fetched.source(revision);
         let sink = RenderSink::new(renderer, self.progress.clone());
-        let images = self.images.clone();
-        let images = images.with_settings(|images| images.registry_wait = wait);
+        let images = self
+            .images
+            .clone()
+            .with_settings(|images| images.registry_wait = wait);
         let (sink, pull) = images.read(source, &revision.digest, empty, sink).await?;
         fetched.add(&pull);
         let rendering = run(self.settings.budget.clone(), move || sink.finish()).await??;
