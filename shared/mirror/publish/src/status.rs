@@ -1,7 +1,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use model::text::Chain;
-use model::{CatalogName, Key, Status};
+use model::{CatalogName, Document, Key, Status};
 use store::{ReadError, Store, StoreError, StoreExt};
 
 /// Time after which `status.json` is written although only its times have changed. 300 catalogs
@@ -69,7 +69,9 @@ pub(crate) async fn update_status(
             // A damaged one is of no use to any writer.
             Err(_) => (None, store.head(&key).await?.map(|info| info.version)),
         };
-        if before.is_some() && before == written {
+        // Compared as bytes, because a document has its times in whole seconds.
+        let stored = before.as_ref().map(Status::to_bytes);
+        if stored.is_some() && stored == written {
             // The write has taken effect, and its answer was lost. A second one would count twice.
             return Ok(());
         }
@@ -79,7 +81,7 @@ pub(crate) async fn update_status(
         if store.swap_document(&key, &next, version).await?.is_some() {
             return Ok(());
         }
-        written = Some(next);
+        written = Some(next.to_bytes());
     }
     Err(StoreError::conflict(&key))
 }
@@ -160,7 +162,8 @@ mod tests {
             empty: ["sha256:00".to_owned()].into(),
         };
         let mut first = ended(Outcome::Published, UNIX_EPOCH);
-        (first.pull_ms, first.empty_layers) = (Some(7), Some(layers));
+        first.pull_ms = Some(7);
+        first.empty_layers = Some(layers);
         let failed = ended(Outcome::Failed, UNIX_EPOCH + Duration::from_secs(1200));
         let second = failed.clone().after(Some(&first));
         let expected = Status {
@@ -188,7 +191,8 @@ mod tests {
             (Action::Put(_), Moment::After) => Answer::Conflict,
             _ => Answer::GoOn,
         });
-        let failed = ended(Outcome::Failed, UNIX_EPOCH);
+        // No clock stands at a whole second.
+        let failed = ended(Outcome::Failed, UNIX_EPOCH + Duration::from_millis(1500));
         let next = |before: Option<&Status>| Some(failed.clone().after(before));
         update_status(&store, &catalog, next).await.unwrap();
         assert_eq!(read_status(&store, &catalog).await.unwrap().failures, 1);
