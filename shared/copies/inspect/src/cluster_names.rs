@@ -23,9 +23,9 @@ const DEFAULT_SOURCES: &[[&str; 2]] = &[
 /// OpenShift has by default.
 pub(crate) fn cluster_names(catalog: &ReadCatalog) -> BTreeSet<String> {
     let mut repositories = Vec::new();
-    if let ReadCatalog::Published(published) = catalog {
-        let source = &published.current.source.reference;
-        repositories.push(CatalogRepository::new(&published.name, source));
+    if let ReadCatalog::Published { state, .. } = catalog {
+        let source = &state.current().source.reference;
+        repositories.push(CatalogRepository::new(state.name(), source));
     }
     repositories.extend(repository_of_image(catalog.source()));
     let mut names = BTreeSet::new();
