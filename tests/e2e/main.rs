@@ -32,6 +32,7 @@ mod static_faults;
 mod static_tree;
 mod support;
 mod template;
+mod terminal;
 mod unread;
 mod validate;
 mod verified;

@@ -1,5 +1,6 @@
 //! Reports of polls and copies, which several commands print.
 
+use model::Outcome;
 use publish::{ChangedPackages, Report};
 use sync::SyncReport;
 use terminal::{Exit, bytes, cell, millis, print_error, say, short};
@@ -14,7 +15,7 @@ pub(crate) const HELD_BACK: &str =
 impl Table for Report {
     const COLUMNS: &'static [Column<Self>] = &[
         ("NAME", |report| report.catalog.to_string()),
-        ("OUTCOME", |report| report.outcome.as_str().to_owned()),
+        ("OUTCOME", |report| words(report.outcome)),
         ("SERIAL", |report| cell(report.serial)),
         ("CONTENT", |report| {
             cell(report.content_hash.as_ref().map(short))
@@ -35,6 +36,14 @@ pub(crate) fn print_polls(reports: &[Report], json: bool) -> anyhow::Result<()> 
         print_error(&report.catalog, report.error_text());
     }
     Ok(())
+}
+
+/// Returns an outcome in words.
+pub(crate) fn words(outcome: Outcome) -> String {
+    match outcome {
+        Outcome::SourceDigestUpdated => "source moved, content the same".to_owned(),
+        outcome => outcome.as_str().replace('_', " "),
+    }
 }
 
 /// Returns the numbers of added, removed and changed packages, such as `+2 -1 ~3`. A zero is left
@@ -82,7 +91,7 @@ pub(crate) fn print_copies(reports: &[SyncReport], args: ReportArgs) -> anyhow::
 impl Table for SyncReport {
     const COLUMNS: &'static [Column<Self>] = &[
         ("NAME", |report| report.catalog.to_string()),
-        ("OUTCOME", |report| report.outcome.as_str().to_owned()),
+        ("OUTCOME", |report| words(report.outcome)),
         ("SERIAL", |report| cell(report.serial)),
         ("CONTENT", |report| {
             cell(report.content_hash.as_ref().map(short))

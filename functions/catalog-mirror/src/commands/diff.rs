@@ -83,6 +83,10 @@ async fn find(
             states.find(|state| state.content_hash == hash)
         }
     };
+    anyhow::ensure!(
+        found.is_some() || text != "previous",
+        "{name} has no earlier state: it was published once so far"
+    );
     let found = found.with_context(|| {
         format!(
             "current.json names no publication {text:?}: write `previous`, `current`, a serial, or the start of a content hash; \

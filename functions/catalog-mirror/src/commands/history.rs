@@ -1,7 +1,7 @@
 use clap::Args;
-use humantime::format_rfc3339_seconds as time;
 use model::CatalogName;
-use terminal::{cell, print_line, short};
+use publish::ChangedPackages;
+use terminal::{age, cell, print_line, short};
 use upkeep::HistoryState;
 
 use crate::args::{Access, StoreArgs};
@@ -11,8 +11,8 @@ use crate::table::{Column, Table, print};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-CHANGED counts the packages that were added (+), removed (-) and changed (~) since the state before. `diff NAME OLD NEW` shows \
-them. A state that is not stored was removed by a collection: it can no longer be rolled back to.")]
+CHANGED counts the packages that were added (+), removed (-) and changed (~) since the state before, and names up to three. \
+`diff NAME OLD NEW` shows all. --json has the times. A state that is not stored was removed by a collection: it can no longer be rolled back to.")]
 pub(crate) struct HistoryArgs {
     #[command(flatten)]
     store: StoreArgs,
@@ -40,9 +40,11 @@ impl Table for HistoryState {
     const COLUMNS: &'static [Column<Self>] = &[
         ("SERIAL", |state| state.serial.to_string()),
         ("CONTENT", |state| short(&state.content_hash)),
-        ("PUBLISHED", |state| time(state.published_at).to_string()),
+        ("PUBLISHED", |state| age(state.published_at)),
         ("PACKAGES", |state| cell(state.packages)),
-        ("CHANGED", |state| cell(state.changes.as_ref().map(changes))),
+        ("CHANGED", |state| {
+            cell(state.changes.as_ref().map(changed_names))
+        }),
         ("STATE", |state| {
             let text = match (state.is_stored, state.is_published, state.is_held_back) {
                 (_, true, true) => "published, rolled back",
@@ -53,4 +55,22 @@ impl Table for HistoryState {
             text.to_owned()
         }),
     ];
+}
+
+/// Most names of packages in the table.
+const NAMES_MAX: usize = 3;
+
+/// Returns the numbers of changed packages and the names of some of them.
+fn changed_names(packages: &ChangedPackages) -> String {
+    let all = [&packages.changed, &packages.added, &packages.removed];
+    let mut names = all.into_iter().flatten();
+    let mut text = changes(packages);
+    let shown: Vec<&str> = names.by_ref().take(NAMES_MAX).map(String::as_str).collect();
+    if !shown.is_empty() {
+        text += &format!(": {}", shown.join(", "));
+    }
+    if names.next().is_some() {
+        text += ", ...";
+    }
+    text
 }

@@ -1,17 +1,21 @@
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use clap::Args;
-use model::{CatalogName, Current, Key, ShardRef, Status, Verified};
+use model::{CatalogName, Current, Facts, Key, SearchPackage, ShardRef, Status, Verified};
+use olm::SEARCH;
 use serde::Serialize;
-use store::{Store, StoreExt};
+use store::{Store, StoreExt, read_stored};
 
 use crate::args::{Access, StoreArgs};
 use crate::published;
-use crate::reports::HELD_BACK;
+use crate::reports::{HELD_BACK, words};
 use crate::table::{Column, Table, print};
 use terminal::{age, bytes, cell, print_line, printable, short};
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Of a catalog, VERSION is the one at the head of the default channel, which is CHANNEL. --json has the hashes.")]
 pub(crate) struct LsArgs {
     #[command(flatten)]
     store: StoreArgs,
@@ -26,10 +30,7 @@ pub(crate) struct LsArgs {
 pub(crate) async fn run(args: LsArgs) -> anyhow::Result<()> {
     let store = args.store.open_alone(Access::Read).await?;
     match args.name {
-        Some(name) => {
-            let state = published::state(&store, &name).await?;
-            print(&published::snapshot(&state).await?.packages, args.json)
-        }
+        Some(name) => print(&packages(&store, &name).await?, args.json),
         None => catalogs(&store, args.json).await,
     }
 }
@@ -72,6 +73,40 @@ async fn catalogs(store: &Arc<dyn Store>, json: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Reads the packages of a catalog.
+async fn packages(
+    store: &Arc<dyn Store>,
+    name: &CatalogName,
+) -> anyhow::Result<Vec<ListedPackage>> {
+    let state = published::state(store, name).await?;
+    let snapshot = published::snapshot(&state).await?;
+    // A catalog of an older program may lack the document, and then the versions are not known.
+    let facts: Facts<SearchPackage> = match snapshot.facts.get(SEARCH.name) {
+        Some(texts) => read_stored(&**store, texts).await?,
+        None => Facts::new(SEARCH.version),
+    };
+    let known: HashMap<&String, &SearchPackage> = facts.parts().collect();
+    let packages = snapshot.packages.iter().map(|shard| {
+        let texts = known.get(&shard.name);
+        ListedPackage {
+            shard: shard.clone(),
+            version: texts.map(|texts| texts.version.clone()),
+            default_channel: texts.map(|texts| texts.channel.clone()),
+        }
+    });
+    Ok(packages.collect())
+}
+
+/// Package of a catalog, with the version at the head of its default channel.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ListedPackage {
+    #[serde(flatten)]
+    shard: ShardRef,
+    version: Option<String>,
+    default_channel: Option<String>,
+}
+
 /// Catalog of a store, with its pointer and its status.
 #[derive(Serialize)]
 pub(crate) struct ListedCatalog {
@@ -97,7 +132,7 @@ impl Table for ListedCatalog {
             let status = row.status.as_ref();
             cell(
                 status
-                    .map(|status| format!("{} {}", status.outcome.as_str(), age(status.last_poll))),
+                    .map(|status| format!("{}, {}", words(status.outcome), age(status.last_poll))),
             )
         }),
         ("SOURCE", |row| row.current.source.reference.clone()),
@@ -121,12 +156,12 @@ fn signers(verified: &Verified) -> String {
     signers.join(", ")
 }
 
-impl Table for ShardRef {
+impl Table for ListedPackage {
     const COLUMNS: &'static [Column<Self>] = &[
-        ("PACKAGE", |shard| shard.name.clone()),
-        ("METAS", |shard| shard.metas.to_string()),
-        ("SIZE", |shard| bytes(shard.lines.size)),
-        ("STORED", |shard| bytes(shard.stored.size)),
-        ("SHARD", |shard| short(&shard.lines.sha256)),
+        ("PACKAGE", |package| package.shard.name.clone()),
+        ("VERSION", |package| cell(package.version.as_ref())),
+        ("CHANNEL", |package| cell(package.default_channel.as_ref())),
+        ("SIZE", |package| bytes(package.shard.lines.size)),
+        ("STORED", |package| bytes(package.shard.stored.size)),
     ];
 }

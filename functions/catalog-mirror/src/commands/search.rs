@@ -13,14 +13,19 @@ use crate::args::{Access, StoreArgs};
 use crate::published;
 use terminal::{Exit, cut, print_json, print_line, print_rows};
 
+/// Longest name for people in the table, in characters.
+const NAME_CHARS: usize = 50;
+
 /// Longest sentence about a package in the table, in characters.
-const SUMMARY_CHARS: usize = 60;
+const SUMMARY_CHARS: usize = 90;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A package is found if it has all words: in its name, the names, keywords and kinds of APIs of its newest bundle, its \
 provider or its descriptions. Case and accents do not count, the start of a word is enough, and one typo is forgiven. A query has at \
 most ten words. Of a package with more than 64 KiB of keywords, kinds and words the first are found.
+
+SUMMARY begins with the name for people. CATALOG is shown if several are searched; --json has all fields, such as the provider.
 
 Exit codes: 0 done, even if nothing was found, 1 a catalog cannot be searched.")]
 pub(crate) struct SearchArgs {
@@ -123,37 +128,61 @@ struct SearchAnswer {
     found: SearchResults,
 }
 
+/// Package that was found, and its catalog.
+struct FoundPackage<'a> {
+    catalog: &'a CatalogName,
+    hit: &'a SearchHit,
+}
+
 /// Prints the best packages of all catalogs and the number of the others.
 fn print_found(answers: &[SearchAnswer], limit: usize) -> anyhow::Result<()> {
-    let hits = answers.iter().flat_map(|answer| {
-        let results = answer.found.results.iter();
-        results.map(|hit| (&answer.catalog, hit))
-    });
-    let mut hits: Vec<(&CatalogName, &SearchHit)> = hits.collect();
+    let mut found = Vec::new();
+    for SearchAnswer {
+        catalog,
+        found: of_catalog,
+        ..
+    } in answers
+    {
+        let hits = of_catalog.results.iter();
+        found.extend(hits.map(|hit| FoundPackage { catalog, hit }));
+    }
     // Stable: without a text all have the same score, and catalogs stay together.
-    hits.sort_by(|(_, one), (_, other)| other.score.total_cmp(&one.score));
-    hits.truncate(limit);
-    let rows = hits.iter().map(|(catalog, hit)| {
-        vec![
-            catalog.to_string(),
-            hit.package.clone(),
-            hit.display_name.clone(),
-            hit.version.clone(),
-            hit.channel.clone(),
-            hit.provider.clone(),
-            cut(&hit.summary, SUMMARY_CHARS),
-        ]
-    });
-    let heads = [
-        "CATALOG", "PACKAGE", "NAME", "VERSION", "CHANNEL", "PROVIDER", "SUMMARY",
-    ];
-    print_rows(&heads, &rows.collect::<Vec<_>>())?;
+    found.sort_by(|one, other| other.hit.score.total_cmp(&one.hit.score));
+    found.truncate(limit);
+    let mut heads = vec!["PACKAGE", "VERSION", "CHANNEL", "SUMMARY"];
+    let mut rows: Vec<Vec<String>> = found.iter().map(FoundPackage::cells).collect();
+    if answers.len() > 1 {
+        heads.insert(0, "CATALOG");
+        for (row, package) in rows.iter_mut().zip(&found) {
+            row.insert(0, package.catalog.to_string());
+        }
+    }
+    print_rows(&heads, &rows)?;
     let total: u64 = answers.iter().map(|answer| answer.found.total).sum();
-    match total.saturating_sub(hits.len() as u64) {
+    match total.saturating_sub(found.len() as u64) {
         0 if total == 0 => print_line("no package has all of these words"),
         0 => Ok(()),
         more => print_line(&format!(
             "{more} more; --limit shows more of them, --category, --provider and --arch fewer"
         )),
+    }
+}
+
+impl FoundPackage<'_> {
+    /// Returns the cells of the package, without its catalog.
+    fn cells(&self) -> Vec<String> {
+        let hit = self.hit;
+        let name = cut(&hit.display_name, NAME_CHARS);
+        let summary = cut(&hit.summary, SUMMARY_CHARS);
+        let text = match (name.is_empty(), summary.is_empty()) {
+            (false, false) => format!("{name}: {summary}"),
+            _ => name + &summary,
+        };
+        vec![
+            hit.package.clone(),
+            hit.version.clone(),
+            hit.channel.clone(),
+            text,
+        ]
     }
 }

@@ -1,5 +1,5 @@
 use ::upgrade::Bounds;
-use ::upgrade::plan::{ChannelWay, GraphFormat, PlanError, Ways, draw};
+use ::upgrade::plan::{ChannelWay, GraphFormat, PackageGraph, PlanError, Ways, draw};
 use clap::Args;
 use model::text::did_you_mean;
 use olm::{Package, PackageParser, UpgradeStep};
@@ -8,7 +8,7 @@ use crate::args::CatalogAccess;
 use crate::catalog::{self, CATALOG_HELP};
 use crate::table::{Column, Table, print_table};
 use terminal::Exit;
-use terminal::{cell, print_report, print_text, printable};
+use terminal::{cell, print_json, print_report, print_text, printable};
 
 #[derive(Debug, Args)]
 #[command(after_help = format!("\
@@ -108,6 +108,9 @@ pub(crate) struct GraphArgs {
     /// Format of the graph.
     #[arg(long, value_enum, default_value_t)]
     format: GraphFormat,
+    /// Print the entries of the channels as JSON instead of a drawing.
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
     /// Catalog of the store or of a mirror, or a source.
     #[arg(value_name = "CATALOG")]
     catalog: String,
@@ -130,6 +133,9 @@ pub(crate) async fn run_graph(args: GraphArgs) -> anyhow::Result<()> {
                 "package {} has no channel {wanted:?}{similar}",
                 args.package
             );
+        }
+        if args.json {
+            return print_json(&PackageGraph::new(&args.package, &package));
         }
         let drawn = draw(args.format, &args.package, &package, &bounds);
         print_text(&drawn.map_err(|error| in_catalog(error, &args.catalog))?)
