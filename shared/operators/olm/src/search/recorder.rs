@@ -16,7 +16,7 @@ use crate::{BundleFields, PackageParser, PropertyFields};
 /// Texts by which Packages are found, each a [`SearchPackage`].
 pub const SEARCH: FactKind = FactKind {
     name: "search",
-    version: 4,
+    version: 5,
     recorder: |shard| {
         Box::new(SearchRecorder {
             name: shard.name,
@@ -241,7 +241,7 @@ impl SearchRecorder<'_> {
         SearchPackage {
             name: String::new(),
             display_name: shown(&display_name),
-            summary: shown(summary),
+            summary: shown(&without_markdown(summary)),
             channel: shown(&channel),
             version: shown(&version),
             provider: shown(&provider),
@@ -294,9 +294,63 @@ fn csv_object(property: &PropertyFields<'_>) -> Option<CsvTexts> {
     })
 }
 
-/// Returns a foreign text as one short line without control characters.
+/// Returns a foreign text as one short line without control characters. A line break is a space.
 fn shown(text: &str) -> String {
-    text::line(text.trim(), TEXT_CHARS)
+    let words: Vec<&str> = text.split_whitespace().collect();
+    text::line(&words.join(" "), TEXT_CHARS)
+}
+
+/// Returns a sentence without the signs of Markdown for headings, lists, quotes, emphasis, code and
+/// links.
+fn without_markdown(text: &str) -> String {
+    let is_sign = |word: &&str| {
+        let is_heading = !word.is_empty() && word.chars().all(|c| c == '#');
+        is_heading || ["-", "*", "+", ">"].contains(word)
+    };
+    let mut words = text.split_whitespace().skip_while(is_sign).peekable();
+    let mut sentence = String::new();
+    while let Some(word) = words.next() {
+        if !sentence.is_empty() {
+            sentence.push(' ');
+        }
+        let is_closed_heading = words.peek().is_none() && is_sign(&word);
+        if !is_closed_heading {
+            sentence += &word.replace(['`'], "").replace("**", "").replace("__", "");
+        }
+    }
+    without_links(sentence.trim_end())
+}
+
+/// Returns a text with each link `[text](url)` and image `![text](url)` as its text.
+fn without_links(text: &str) -> String {
+    let mut shown = String::new();
+    let mut rest = text;
+    while let Some(link) = first_link(rest) {
+        let before = &rest[..link.start];
+        shown += before.strip_suffix('!').unwrap_or(before);
+        shown += link.text;
+        rest = &rest[link.end..];
+    }
+    shown + rest
+}
+
+/// Link of Markdown in a text.
+struct MarkdownLink<'t> {
+    text: &'t str,
+    start: usize,
+    end: usize,
+}
+
+fn first_link(text: &str) -> Option<MarkdownLink<'_>> {
+    let border = text.find("](")?;
+    let start = text[..border].rfind('[')?;
+    let url = &text[border + 2..];
+    let end = border + 2 + url.find(')')? + 1;
+    Some(MarkdownLink {
+        text: &text[start + 1..border],
+        start,
+        end,
+    })
 }
 
 fn list<'t>(values: impl IntoIterator<Item = &'t str>) -> Vec<String> {

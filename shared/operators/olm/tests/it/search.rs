@@ -142,6 +142,29 @@ fn texts_of_strangers_are_cut_and_cleaned() {
     assert_eq!(found.keywords, ["k"]);
 }
 
+#[rstest]
+#[case::line_break(
+    "The most advanced platform.\nFully Open\r\n  Source.",
+    "The most advanced platform. Fully Open Source."
+)]
+#[case::heading("## DataTrucker.IO", "DataTrucker.IO")]
+#[case::closed_heading("# Heading #", "Heading")]
+#[case::emphasis(
+    "**Overview** of `kubectl` and __more__",
+    "Overview of kubectl and more"
+)]
+#[case::link(
+    "See [the docs](https://h.example/a) or ![logo](b.png)!",
+    "See the docs or logo!"
+)]
+#[case::list("- an item", "an item")]
+#[case::no_markdown("C# and a_b * 2 [x] (y) ](z", "C# and a_b * 2 [x] (y) ](z")]
+fn summary_is_one_line_without_markdown(#[case] description: &str, #[case] summary: &str) {
+    let csv = json!({"annotations": {"description": description}});
+    let (found, _) = read("kafka-operator", &package(&properties(&csv)), 100);
+    assert_eq!(found.summary, summary);
+}
+
 /// Returns the index of the one package that these properties make.
 fn index_of(properties: &Value) -> SearchIndex {
     let (found, _) = read("kafka-operator", &package(properties), 1 << 20);
