@@ -20,6 +20,9 @@ pub(crate) enum ApiError {
     /// A query parameter that the route does not have, and those that it has.
     #[error("there is no query parameter {0:?} here: only {1}")]
     Parameter(String, &'static str),
+    /// A query parameter of a route that has none.
+    #[error("there is no query parameter {0:?} here, nor any other one")]
+    NoParameters(String),
     /// A search for more words than are looked up.
     #[error(transparent)]
     TooManyTerms(#[from] TooManyTerms),
@@ -123,7 +126,9 @@ impl ApiError {
             Self::State(ReaderError::CatalogName(_)) => {
                 (StatusCode::BAD_REQUEST, "bad-catalog-name", "NAME_INVALID")
             }
-            Self::Parameter(..) => (StatusCode::BAD_REQUEST, "unknown-parameter", "UNKNOWN"),
+            Self::Parameter(..) | Self::NoParameters(_) => {
+                (StatusCode::BAD_REQUEST, "unknown-parameter", "UNKNOWN")
+            }
             Self::TooManyTerms(_) => (StatusCode::BAD_REQUEST, "too-many-words", "UNKNOWN"),
             Self::Since => (StatusCode::BAD_REQUEST, "bad-content-hash", "UNKNOWN"),
             Self::Host => (StatusCode::BAD_REQUEST, "bad-host", "UNSUPPORTED"),

@@ -1,15 +1,17 @@
+use std::future::ready;
 use std::io::{self, Write};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};
-use model::{Encoding, Key, Kind, ObjectRef, Sha256, decode_zstd};
+use model::{CachePolicy, Encoding, Key, Kind, ObjectRef, Sha256, decode_zstd};
 use reader::{
     BodyKey, CHUNKS_BYTES, Chunks, PublishedCatalogs, PublishedLines, ReaderError, map_chunks,
 };
 
 use crate::error::ApiError;
-use crate::rfc9110::Tag;
+use crate::respond::Representation;
+use crate::rfc9110::{Precondition, Tag};
 use crate::routes::{RouteCall, WantedChanges};
 
 /// The bytes of a representation, described before anything is read: conditions are evaluated
@@ -27,8 +29,11 @@ pub(crate) enum Payload {
         /// Maximum size of the decoded document, in bytes.
         max: u64,
     },
-    /// The changes between two contents of a catalog.
-    Changes(Arc<WantedChanges>),
+    /// The changes between two contents of a catalog, in an encoding.
+    Changes {
+        wanted: Arc<WantedChanges>,
+        encoding: Encoding,
+    },
     /// Lines of a catalog in an encoding.
     Lines {
         lines: PublishedLines,
@@ -52,7 +57,10 @@ impl Payload {
                 };
                 Tag::with_suffix(object.digest.sha256, suffix)
             }
-            Self::Changes(changes) => Tag::with_suffix(changes.identity(), "-changes"),
+            Self::Changes { wanted, encoding } => {
+                let suffix = format!("-changes{}", encoding.tag_suffix());
+                Tag::with_suffix(wanted.identity(), &suffix)
+            }
             Self::Lines { lines, encoding } => Tag::of_made(lines.identity, *encoding),
         }
     }
@@ -61,7 +69,8 @@ impl Payload {
     /// else is said.
     pub(crate) const fn media(&self) -> (&'static str, Encoding) {
         match self {
-            Self::Bytes(_) | Self::Changes(_) => ("application/json", Encoding::Identity),
+            Self::Bytes(_) => ("application/json", Encoding::Identity),
+            Self::Changes { encoding, .. } => ("application/json", *encoding),
             Self::Object(object) => (object.kind.content_type(), object.kind.encoding()),
             Self::Document {
                 object, encoding, ..
@@ -73,7 +82,7 @@ impl Payload {
     /// True if it is read into memory as a whole, and kept there.
     fn is_kept(&self, catalogs: &PublishedCatalogs) -> bool {
         match self {
-            Self::Bytes(_) | Self::Document { .. } | Self::Changes(_) => true,
+            Self::Bytes(_) | Self::Document { .. } | Self::Changes { .. } => true,
             // Documents are read as a whole however large they are.
             Self::Object(object) => {
                 matches!(object.kind, Kind::Snapshot | Kind::Index | Kind::Facts)
@@ -86,7 +95,7 @@ impl Payload {
     /// Returns the object in memory from which it is made while it is streamed, if there is one.
     pub(crate) fn source(&self, catalogs: &PublishedCatalogs) -> Option<ObjectRef> {
         match self {
-            Self::Bytes(_) | Self::Object(_) | Self::Document { .. } | Self::Changes(_) => None,
+            Self::Bytes(_) | Self::Object(_) | Self::Document { .. } | Self::Changes { .. } => None,
             Self::Lines { lines, .. } => catalogs.lines_source(lines),
         }
     }
@@ -97,7 +106,7 @@ impl Payload {
             Self::Bytes(bytes) => bytes.len() as u64,
             Self::Object(_) => CHUNKS_BYTES,
             // Never streamed: its bytes are kept in memory.
-            Self::Document { .. } | Self::Changes(_) => 0,
+            Self::Document { .. } | Self::Changes { .. } => 0,
             Self::Lines { lines, encoding } => {
                 CHUNKS_BYTES + catalogs.lines_memory(lines) + encoder_memory(*encoding)
             }
@@ -109,7 +118,7 @@ impl Payload {
         match self {
             Self::Bytes(bytes) => Some(bytes.len() as u64),
             Self::Object(object) => Some(object.digest.size),
-            Self::Document { .. } | Self::Changes(_) => None,
+            Self::Document { .. } | Self::Changes { .. } => None,
             Self::Lines { lines, encoding } => {
                 (*encoding == Encoding::Identity).then_some(lines.length)
             }
@@ -141,7 +150,10 @@ impl RouteCall<'_> {
                 .decoded_document(object, *encoding, *max)
                 .await
                 .map(Some),
-            Payload::Changes(changes) => self.changes_document(changes).await.map(Some),
+            Payload::Changes { wanted, encoding } => {
+                let plain = self.changes_document(wanted).await?;
+                self.coded_bytes(plain, *encoding).await.map(Some)
+            }
             Payload::Lines { lines, encoding } if is_kept => {
                 let memory = || lines.length + catalogs.lines_memory(lines);
                 let plain = || catalogs.read_lines(lines);
@@ -150,6 +162,40 @@ impl RouteCall<'_> {
             }
             Payload::Object(_) | Payload::Lines { .. } => Ok(None),
         }
+    }
+
+    /// Returns bytes that are in memory in a coding.
+    async fn coded_bytes(&self, plain: Bytes, encoding: Encoding) -> Result<Bytes, ApiError> {
+        if encoding == Encoding::Identity {
+            return Ok(plain);
+        }
+        let length = plain.len() as u64;
+        let hash = Sha256::of(&plain);
+        self.coded(hash, encoding, || length, || ready(Ok(plain)))
+            .await
+    }
+
+    /// Returns a JSON document that is in memory, in the coding that the client prefers.
+    pub(crate) async fn document(&self, plain: Bytes) -> Result<Representation, ApiError> {
+        let encoding = self.encoding_for(plain.len() as u64)?;
+        let tag = Tag::of_made(Sha256::of(&plain), encoding);
+        self.coded_document(plain, tag, encoding).await
+    }
+
+    /// Returns a document in a coding. A 304 compresses nothing.
+    pub(crate) async fn coded_document(
+        &self,
+        plain: Bytes,
+        tag: Tag,
+        encoding: Encoding,
+    ) -> Result<Representation, ApiError> {
+        let payload = Payload::Bytes(plain.clone());
+        let mut representation =
+            Representation::new(tag, payload, CachePolicy::Pointer).negotiated(encoding);
+        if representation.evaluate(&self.request.headers) == Precondition::Proceed {
+            representation.payload = Payload::Bytes(self.coded_bytes(plain, encoding).await?);
+        }
+        Ok(representation)
     }
 
     /// Returns a document that is stored with zstd in another coding, from memory or into it.

@@ -55,7 +55,9 @@ impl App {
         let refuse = |error: ApiError| {
             // Once, and only here: the client learns no more than that the server failed.
             // A metric counts those without memory: there may be thousands.
-            if error.kind().status.is_server_error() && !matches!(error, ApiError::Memory(_)) {
+            if error.kind().status.is_server_error()
+                && !matches!(error, ApiError::Memory(_) | ApiError::NotReady)
+            {
                 tracing::error!(
                     error = %model::text::Chain(&error),
                     route,
@@ -96,6 +98,7 @@ impl App {
             request,
             matched,
         };
+        call.check_query()?;
         let representation = (matched.value.handler)(call).await?;
         call.respond(representation).await
     }

@@ -9,7 +9,7 @@ use http::Method;
 
 pub(crate) use accept::negotiate;
 pub(crate) use conditional::{Modified, Precondition, Tag, evaluate, if_range_holds};
-pub(crate) use query::{decode, metas_filter, parameters, search_query};
+pub(crate) use query::{ListPage, decode, metas_filter, no_parameters, parameters, search_query};
 pub(crate) use range::parse_range;
 
 /// Returns the elements of a list field (RFC 9110, section 5.6.1) without white space around them.

@@ -1,4 +1,5 @@
 use std::borrow::Cow;
+use std::fmt;
 
 use olm::{SEARCH_LIMIT_MAX, SearchFacet, SearchQuery};
 use percent_encoding::percent_decode_str;
@@ -55,10 +56,7 @@ pub(crate) fn search_query(query: &str) -> Result<SearchQuery, ApiError> {
     Ok(SearchQuery {
         text: text.unwrap_or_default(),
         filter: filter.collect(),
-        offset: match offset {
-            None => 0,
-            Some(value) => value.parse().map_err(|_| ApiError::Page(value))?,
-        },
+        offset: offset_of(offset)?,
         limit: match limit {
             None => SEARCH_LIMIT,
             Some(value) => {
@@ -70,6 +68,50 @@ pub(crate) fn search_query(query: &str) -> Result<SearchQuery, ApiError> {
             }
         },
     })
+}
+
+/// Part of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ListPage {
+    /// Number of rows that are left out.
+    pub(crate) offset: usize,
+    /// Maximum number of rows; `None` for all.
+    pub(crate) limit: Option<usize>,
+}
+
+impl ListPage {
+    /// Reads a query for a part of a list. An empty value is as if it were absent.
+    ///
+    /// # Errors
+    /// As [`parameters`], and [`ApiError::Page`] for a limit or an offset that is no number.
+    pub(crate) fn of_query(query: &str) -> Result<Self, ApiError> {
+        let [limit, offset] = parameters(query, "limit and offset")?
+            .map(|value| value.filter(|value| !value.is_empty()));
+        let limit = match limit {
+            None => None,
+            Some(value) => Some(value.parse().map_err(|_| ApiError::Page(value))?),
+        };
+        Ok(Self {
+            offset: offset_of(offset)?,
+            limit,
+        })
+    }
+}
+
+impl fmt::Display for ListPage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.limit {
+            None => write!(f, "{}", self.offset),
+            Some(limit) => write!(f, "{} {limit}", self.offset),
+        }
+    }
+}
+
+fn offset_of(value: Option<String>) -> Result<usize, ApiError> {
+    match value {
+        None => Ok(0),
+        Some(value) => value.parse().map_err(|_| ApiError::Page(value)),
+    }
 }
 
 /// Reads the parameters of a query that are `known`, in this order: their names as an error lists
@@ -90,6 +132,17 @@ pub(crate) fn parameters<const N: usize>(
         values[at].get_or_insert_with(|| value.into_owned());
     }
     Ok(values)
+}
+
+/// Refuses a query with a parameter.
+///
+/// # Errors
+/// [`ApiError::NoParameters`] with the first one.
+pub(crate) fn no_parameters(query: &str) -> Result<(), ApiError> {
+    match form_urlencoded::parse(query.as_bytes()).next() {
+        None => Ok(()),
+        Some((key, _)) => Err(ApiError::NoParameters(key.into_owned())),
+    }
 }
 
 /// Decodes percent-encoding (RFC 3986, section 2.1). Other characters, also a stray percent sign,

@@ -47,8 +47,12 @@ pub(super) async fn changes(call: RouteCall<'_>) -> Result<Representation, ApiEr
         old,
         state,
     };
-    let payload = Payload::Changes(Arc::new(wanted));
-    Ok(Representation::of(payload, CachePolicy::Pointer).dated(&head))
+    // The size is not known yet, so a small document is compressed too.
+    let encoding = call.encoding()?;
+    let wanted = Arc::new(wanted);
+    let payload = Payload::Changes { wanted, encoding };
+    let representation = Representation::of(payload, CachePolicy::Pointer);
+    Ok(representation.dated(&head).negotiated(encoding))
 }
 
 /// Two contents of a catalog that are to be compared.

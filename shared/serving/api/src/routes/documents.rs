@@ -1,16 +1,16 @@
 //! The documents and objects of the store with the bytes that are stored, the content hash, the
 //! contract and the probes.
 
-use std::{future::ready, sync::atomic::Ordering};
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
-use model::{CachePolicy, Document, Encoding, Key, Kind, ObjectDigest, ObjectKey, Sha256};
+use model::{CachePolicy, Document, Key, Kind, ObjectDigest, ObjectKey, Sha256};
 use reader::ReaderError;
 
 use crate::error::ApiError;
 use crate::payload::Payload;
 use crate::respond::Representation;
-use crate::rfc9110::{Precondition, Tag};
+use crate::rfc9110::Tag;
 use crate::routes::RouteCall;
 
 pub(super) async fn current(call: RouteCall<'_>) -> Result<Representation, ApiError> {
@@ -18,19 +18,7 @@ pub(super) async fn current(call: RouteCall<'_>) -> Result<Representation, ApiEr
     let document = state.document();
     let encoding = call.encoding_for(document.len() as u64)?;
     let tag = call.app.head(&state).document_tags[encoding as usize].clone();
-    let plain = Payload::Bytes(document.clone());
-    let mut representation =
-        Representation::new(tag, plain, CachePolicy::Pointer).negotiated(encoding);
-    // A 304 compresses nothing.
-    if encoding != Encoding::Identity
-        && representation.evaluate(&call.request.headers) == Precondition::Proceed
-    {
-        let plain = || ready(Ok(document.clone()));
-        let length = document.len() as u64;
-        let coded = call.coded(state.document_hash(), encoding, || length, plain);
-        representation.payload = Payload::Bytes(coded.await?);
-    }
-    Ok(representation)
+    call.coded_document(document.clone(), tag, encoding).await
 }
 
 pub(super) async fn status(call: RouteCall<'_>) -> Result<Representation, ApiError> {
@@ -100,8 +88,8 @@ pub(super) async fn health(_: RouteCall<'_>) -> Result<Representation, ApiError>
     Ok(ok())
 }
 
-pub(super) async fn contract(_: RouteCall<'_>) -> Result<Representation, ApiError> {
-    Ok(Representation::document(Bytes::from_static(CONTRACT)))
+pub(super) async fn contract(call: RouteCall<'_>) -> Result<Representation, ApiError> {
+    call.document(Bytes::from_static(CONTRACT)).await
 }
 
 /// Any answer of the store will do: an empty one has no `catalogs.json` yet.

@@ -11,7 +11,12 @@ use reader::{BodyKey, Corruption, PublishedState, ReaderError};
 use serde_json::{Value, json};
 
 use super::RouteCall;
-use crate::{app::App, error::ApiError, respond::Representation, rfc9110::search_query};
+use crate::{
+    app::App,
+    error::ApiError,
+    respond::Representation,
+    rfc9110::{ListPage, search_query},
+};
 
 /// Memory to make one row of a list, in bytes: its values and its text.
 const ROW_BYTES: u64 = 2 << 10;
@@ -33,7 +38,7 @@ where
     };
     let key = BodyKey::Made(identity, Encoding::Identity);
     let list = call.app.catalogs.body(&key, make).await?;
-    Ok(Representation::document(list))
+    call.document(list).await
 }
 
 /// Returns a hash that no other list has: of its kind, of what it is made from, and of the query.
@@ -59,15 +64,23 @@ pub(super) async fn catalogs(call: RouteCall<'_>) -> Result<Representation, ApiE
 }
 
 pub(super) async fn packages(call: RouteCall<'_>) -> Result<Representation, ApiError> {
+    let page = ListPage::of_query(call.query())?;
     let state = call.state().await?;
     let snapshot = state.snapshot().await?;
-    let identity = identity("packages", &[state.identity()], "");
+    let identity = identity("packages", &[state.identity()], &page.to_string());
+    let all = &snapshot.packages;
+    let first = page.offset.min(all.len());
+    let count = page.limit.unwrap_or(all.len()).min(all.len() - first);
     let make = || {
-        let packages: Vec<Value> = snapshot.packages.iter().map(package).collect();
-        let content = state.current().content_hash;
-        ready(Ok(json!({"contentHash": content, "packages": packages})))
+        let packages: Vec<Value> = all[first..first + count].iter().map(package).collect();
+        ready(Ok(json!({
+            "contentHash": state.current().content_hash,
+            "offset": page.offset,
+            "total": all.len(),
+            "packages": packages,
+        })))
     };
-    let list = list(call, identity, snapshot.packages.len(), make).await?;
+    let list = list(call, identity, count, make).await?;
     Ok(list.dated(&call.app.head(&state)))
 }
 

@@ -25,7 +25,7 @@ pub use self::page::page_files;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::respond::Representation;
-use crate::rfc9110::{decode, negotiate};
+use crate::rfc9110::{decode, negotiate, no_parameters};
 
 /// Path of all immutable objects: `all/sha256/HASH.json.zst`, for example.
 const OBJECT: &str = "/{kind}/sha256/{object}";
@@ -66,6 +66,14 @@ pub(crate) const ROUTES: &[Route] = &[
     Route { path: HEALTH, handler: |call| Box::pin(documents::health(call)) },
     Route { path: READINESS, handler: |call| Box::pin(documents::readiness(call)) },
     Route { path: "/openapi.json", handler: |call| Box::pin(documents::contract(call)) },
+];
+
+/// Routes that read a query by themselves.
+const WITH_QUERY: &[&str] = &[
+    "/catalogs/{catalog}/changes",
+    "/catalogs/{catalog}/api/v1/metas",
+    "/catalogs/{catalog}/packages",
+    "/catalogs/{catalog}/search",
 ];
 
 /// One route of the contract.
@@ -117,6 +125,18 @@ pub(crate) struct RouteCall<'a> {
 }
 
 impl<'a> RouteCall<'a> {
+    /// Refuses a parameter that the route does not have.
+    pub(crate) fn check_query(&self) -> Result<(), ApiError> {
+        let path = self.matched.value.path;
+        // As other registries do: containerd, for example, names the registry that a mirror stands
+        // for.
+        let is_of_registry = path.starts_with("/v2");
+        if is_of_registry || WITH_QUERY.contains(&path) {
+            return Ok(());
+        }
+        no_parameters(self.query())
+    }
+
     fn query(&self) -> &'a str {
         self.request.uri.query().unwrap_or_default()
     }
@@ -133,7 +153,7 @@ impl<'a> RouteCall<'a> {
     }
 
     /// Returns identity for small answers that a client accepts so, else the preferred encoding.
-    fn encoding_for(&self, length: u64) -> Result<Encoding, ApiError> {
+    pub(crate) fn encoding_for(&self, length: u64) -> Result<Encoding, ApiError> {
         let plain = negotiate(&self.request.headers, &[Encoding::Identity]);
         plain
             .filter(|_| length < COMPRESSED_MIN)

@@ -76,6 +76,7 @@ async fn changes_since_the_published_state_are_empty() {
     content-type: application/json
     etag: "T_VOP9bQor_v6Hle9ePTW_pKf3y1y-HmSxZfyzZLs8E-changes"
     last-modified: Mon, 21 Sep 2026 14:13:20 GMT
+    vary: Accept-Encoding
 
     {"formatVersion":1,"from":"713551fe7d916013163fb3c90994b0dae28eae01732c0dcc0a2f631213c1aba0","to":"713551fe7d916013163fb3c90994b0dae28eae01732c0dcc0a2f631213c1aba0","complete":true,"packages":{"added":[],"removed":[],"changed":[]},"global":null}
     "#);

@@ -9,6 +9,7 @@ mod faults;
 mod fixture;
 mod forgeries;
 mod large;
+mod lists;
 mod memory;
 mod metas;
 mod openapi;

@@ -74,9 +74,9 @@ async fn answers_have_the_fields_of_their_caching_and_their_own() {
             "zstd",
             &[JSONL, ZSTD, VARY],
         ),
-        (STATE, "/catalogs/demo/packages", "gzip", &[JSON]),
+        (STATE, "/catalogs/demo/packages", "gzip", &[JSON, VARY]),
         (STATE, "/catalogs/demo/content-hash", "gzip", &[TEXT]),
-        (POINTER, "/catalogs", "gzip", &[JSON]),
+        (POINTER, "/catalogs", "gzip", &[JSON, VARY]),
         (
             STATE,
             "/catalogs/demo/search.json",
@@ -107,7 +107,7 @@ async fn answers_have_the_fields_of_their_caching_and_their_own() {
 async fn listings_and_probes_have_their_bodies() {
     let world = World::new().await;
     let text = async |path: &str| world.get(path, &[]).await.text();
-    insta::assert_snapshot!(text("/catalogs/demo/packages").await, @r#"{"contentHash":"713551fe7d916013163fb3c90994b0dae28eae01732c0dcc0a2f631213c1aba0","packages":[{"metas":5,"name":"alpha","object":{"key":"packages/sha256/9d52aebcffcee127e38ad5f5f80106c79fc0bb343326a0dc1e6215c62f336e6b.json.zst","size":127},"sha256":"1c6233ebba099cff056c1e5da5e97750e42164fc1a05b2ace8864ca8f6b70e32","size":291},{"metas":3,"name":"beta","object":{"key":"packages/sha256/518bf7d1a5a2759bddd3288f0399ffa8d0376b101f12e51fd2aec199f99157a5.json.zst","size":88},"sha256":"6489e055cbf24af85c3d737c615e3cec76b4c50856f097bddea0dc6ab365f766","size":155},{"metas":1,"name":"gamma","object":{"key":"packages/sha256/628544dfa59f2bc66938ed97f97a6bead75795ba0cfa1b0bbe09d5cd1c1b81a1.json.zst","size":49},"sha256":"bfd904503147b5b45dd902588e05ef7b97a234f97f53f41f008f81c8f5c7999d","size":40}]}"#);
+    insta::assert_snapshot!(text("/catalogs/demo/packages").await, @r#"{"contentHash":"713551fe7d916013163fb3c90994b0dae28eae01732c0dcc0a2f631213c1aba0","offset":0,"packages":[{"metas":5,"name":"alpha","object":{"key":"packages/sha256/9d52aebcffcee127e38ad5f5f80106c79fc0bb343326a0dc1e6215c62f336e6b.json.zst","size":127},"sha256":"1c6233ebba099cff056c1e5da5e97750e42164fc1a05b2ace8864ca8f6b70e32","size":291},{"metas":3,"name":"beta","object":{"key":"packages/sha256/518bf7d1a5a2759bddd3288f0399ffa8d0376b101f12e51fd2aec199f99157a5.json.zst","size":88},"sha256":"6489e055cbf24af85c3d737c615e3cec76b4c50856f097bddea0dc6ab365f766","size":155},{"metas":1,"name":"gamma","object":{"key":"packages/sha256/628544dfa59f2bc66938ed97f97a6bead75795ba0cfa1b0bbe09d5cd1c1b81a1.json.zst","size":49},"sha256":"bfd904503147b5b45dd902588e05ef7b97a234f97f53f41f008f81c8f5c7999d","size":40}],"total":3}"#);
     insta::assert_snapshot!(text("/catalogs").await, @r#"{"catalogs":[{"contentHash":"713551fe7d916013163fb3c90994b0dae28eae01732c0dcc0a2f631213c1aba0","metas":10,"name":"demo","packages":3,"publishedAt":"2026-09-21T14:13:20Z","serial":1,"sizes":{"gzip":197,"identity":531,"zstd":172},"source":{"digest":"sha256:0123","ref":"registry.example/demo:latest"}}]}"#);
     let hash = world.demo.current.content_hash;
     assert_eq!(
