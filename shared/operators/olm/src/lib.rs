@@ -5,6 +5,7 @@ mod changes;
 mod compare;
 mod facts;
 mod graph;
+mod hold;
 mod lifecycle;
 mod package;
 mod parser;
@@ -22,6 +23,7 @@ pub use changes::{
 pub use compare::{ChangedShard, changed_shards};
 pub use facts::{FACT_KINDS, FactKind, FactsBuilder, RecordedShard, Recorder};
 pub use graph::{ChannelGraph, GraphEntry, GraphFault};
+pub use hold::{HoldComparison, HoldRule, InstalledVersion};
 pub use lifecycle::{
     Day, DayError, LIFECYCLES, Lifecycle, LifecyclePhase, LifecyclePlatform, LifecycleVersion,
 };
