@@ -45,5 +45,5 @@ pub use source_ref::{
     AttachedSignature, INPUTS_MAX, ImageSignatures, SignedBy, SourceInput, SourceRef, Verified,
 };
 pub use status::{
-    EmptyLayers, OpenPulls, Outcome, PullInputs, RejectedRevision, RejectionKind, Status,
+    EmptyLayers, Hold, OpenPulls, Outcome, PullInputs, RejectedRevision, RejectionKind, Status,
 };

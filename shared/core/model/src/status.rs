@@ -100,12 +100,19 @@ impl Status {
         self
     }
 
-    /// Forgets the failures of a revision that was published.
+    /// Forgets the failures of a revision that was published, and the hold of any revision: the
+    /// source has another one now.
     pub fn forget(&mut self, revision: &str) {
         self.open_pulls
             .take_if(|open| open.inputs.revision == revision);
         self.rejected
-            .take_if(|rejected| rejected.inputs.revision == revision);
+            .take_if(|rejected| rejected.inputs.revision == revision || rejected.held.is_some());
+    }
+
+    /// Returns the revision that is held back, and its hold.
+    pub fn held(&self) -> Option<(&RejectedRevision, &Hold)> {
+        let rejected = self.rejected.as_ref()?;
+        Some((rejected, rejected.held.as_ref()?))
     }
 
     /// Returns the pulls of a revision that began and did not end.
@@ -169,7 +176,7 @@ pub struct OpenPulls {
 }
 
 /// Revision that cannot be published. It is not pulled again while the inputs and the published
-/// state are the same.
+/// state are the same, and its hold is not over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RejectedRevision {
@@ -185,8 +192,35 @@ pub struct RejectedRevision {
     /// Kind of the error, for programs.
     #[serde(default)]
     pub kind: RejectionKind,
+    /// Hold of a revision that looks like an accident; `None` for other errors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<Hold>,
     /// Error of the poll with its causes, without secrets.
     pub error: String,
+}
+
+/// Hold of new content over one published state. It ends with the first poll that succeeds. If the
+/// document is lost, it begins anew.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Hold {
+    /// Time since which each poll has found content that is held, of this revision or of another.
+    #[serde(with = "As::<Rfc3339>")]
+    pub since: SystemTime,
+    /// Time from which the content is published all the same; `None` if only a person decides.
+    #[serde(default, with = "As::<Option<Rfc3339>>")]
+    pub until: Option<SystemTime>,
+    /// True if a person has let the revision through.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub released: bool,
+}
+
+impl Hold {
+    /// Returns true if the revision may be published.
+    pub fn is_over(&self, now: SystemTime) -> bool {
+        self.released || self.until.is_some_and(|until| until <= now)
+    }
 }
 
 /// Kind of the error of a [`RejectedRevision`].

@@ -8,7 +8,7 @@ use source::{Digest, Lookaside, Source};
 use store::{ReadError, Store, StoreExt};
 use trust::policy::Policy;
 
-use crate::{SourceLimits, catalog_names};
+use crate::{HoldSettings, SourceLimits, catalog_names};
 
 /// Catalog as it is configured: name, source and schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub struct Catalog {
     /// Treatment of content that violates the rules of OLM. Default: it is published and the
     /// findings are named; a composition is refused.
     pub validation: ValidationMode,
+    /// Rules by which new content is held back. A forced poll has none.
+    pub hold: HoldSettings,
 }
 
 impl Catalog {
@@ -44,6 +46,7 @@ impl Catalog {
             availability: Availability::Available,
             interval: None,
             limits: None,
+            hold: HoldSettings::default(),
         }
     }
 

@@ -1,6 +1,6 @@
 use std::{collections::BTreeSet, iter, time::Duration};
 
-use model::{Outcome, PullInputs, RejectedRevision, RejectionKind};
+use model::{Hold, Outcome, PullInputs, RejectedRevision, RejectionKind};
 use render::RenderError;
 use source::{ImageError, ServerFault, UnpackError};
 use work::OverBudget;
@@ -50,6 +50,17 @@ pub enum PollError {
     /// that.
     #[error("the new content was not published: {0}")]
     Refused(String),
+    /// The new content looks like an accident. It is held back for some time, or until a person lets
+    /// it through.
+    #[error("{text}")]
+    Held {
+        /// Reasons, and what can be done.
+        text: String,
+        /// Times of the hold.
+        hold: Hold,
+        /// True if an earlier poll has found the same revision, and told the reasons.
+        is_known: bool,
+    },
     /// The process died each time that it pulled this revision.
     #[error(
         "{} has failed for good: the process died {deaths} times while it pulled it. Version {} does not try it again; \
@@ -104,7 +115,7 @@ impl PollError {
     pub const fn outcome(&self) -> Outcome {
         match self.cause() {
             Self::KnownRevision(known) => known.outcome,
-            Self::Refused(_) | Self::Rejected(_) => Outcome::Refused,
+            Self::Refused(_) | Self::Rejected(_) | Self::Held { .. } => Outcome::Refused,
             _ => Outcome::Failed,
         }
     }
@@ -141,6 +152,14 @@ impl PollError {
         }
     }
 
+    /// Returns the hold of new content that looks like an accident.
+    pub const fn hold(&self) -> Option<&Hold> {
+        match self.cause() {
+            Self::Held { hold, .. } => Some(hold),
+            _ => None,
+        }
+    }
+
     /// Returns the names of the limits that the source or its catalog exceeds, each once.
     pub fn limits(&self) -> BTreeSet<&'static str> {
         match self.cause() {
@@ -174,7 +193,7 @@ impl PollError {
                 source::Error::Unpack(UnpackError::Layer { .. } | UnpackError::Link { .. }) => true,
                 error => error.limit().is_some(),
             },
-            Self::Refused(_) => true,
+            Self::Refused(_) | Self::Held { .. } => true,
             Self::Compose(error) => !matches!(
                 error,
                 compose::ComposeError::Read { .. }

@@ -4,6 +4,7 @@ mod catalog;
 mod catalogs;
 mod env;
 mod error;
+mod hold;
 mod options;
 mod poll;
 mod report;
@@ -20,6 +21,7 @@ pub use catalogs::{
 };
 pub use env::Env;
 pub use error::PollError;
+pub use hold::{HoldSettings, release};
 pub use options::{MirrorSettings, PollOptions, SourceLimits};
 pub use poll::composed::ComposedCatalog;
 pub use poll::facts::{CatalogFacts, FactReader, KnownFacts};

@@ -10,10 +10,11 @@ use crate::Env;
 #[derive(Debug, Clone, Default)]
 pub struct PollOptions {
     /// Pulls although the digest is known, hashes all stored objects and replaces damaged ones, and
-    /// publishes although packages are gone. Default: false.
+    /// publishes although packages are gone or the content would be held. Default: false.
     pub force: bool,
-    /// Publishes although packages are gone, or all of them, as `force` does too. For sources whose
-    /// owner decides that alone. Default: false.
+    /// Publishes although packages are gone, or all of them, or although the default rules of
+    /// [`HoldSettings`](crate::HoldSettings) would hold the content, as `force` does too. For
+    /// sources whose owner decides that alone. Default: false.
     pub accept_gone: bool,
     /// Looks at the stored objects of an unchanged catalog, although this process did so within the
     /// last hour.

@@ -11,6 +11,7 @@ use work::Budget;
 use super::facts::{Described, WantedFacts};
 use super::fetched::Fetched;
 use super::found::{Found, NewContent};
+use super::hold::{HoldJudge, HoldReasons};
 use super::mirror::Mirror;
 use super::objects::{PutContent, put_content};
 use super::open_pull::{self, OpenPull};
@@ -220,6 +221,38 @@ impl<'a> Attempt<'a> {
             .known
             .set_chunks(&catalog.name, limits.catalog, chunks);
         Ok(content)
+    }
+
+    /// Compares the new content with the published state. Returns the reasons to hold it back; none
+    /// for a forced poll, and for a composition that was edited.
+    pub(super) async fn compare(
+        &self,
+        content: &NewContent,
+        budget: &Budget,
+    ) -> Result<HoldReasons, PollError> {
+        let Poll {
+            mirror,
+            catalog,
+            options,
+            ..
+        } = self.poll;
+        let is_accepted = options.accept_gone && catalog.hold.rules.is_none();
+        let Some(base) = self.transaction.base_snapshot().await? else {
+            return Ok(HoldReasons::default());
+        };
+        if options.force || is_accepted || self.is_edited() {
+            return Ok(HoldReasons::default());
+        }
+        let judge = HoldJudge {
+            mirror,
+            catalog,
+            base,
+            base_hash: self.base_hash(),
+            status: options.before.as_ref(),
+            revision: self.found.revision().as_str(),
+            budget,
+        };
+        judge.compare(&content.rendering).await
     }
 
     /// Describes the new content, and puts what the published Snapshot does not name, once `judge`

@@ -25,7 +25,7 @@ pub(super) enum Found<'c> {
 
 /// Content that was read and rendered.
 pub(super) struct NewContent {
-    pub(super) rendering: Rendering,
+    pub(super) rendering: Arc<Rendering>,
     /// Published states that it was composed of; empty if it was pulled.
     pub(super) inputs: Vec<Arc<Snapshot>>,
     /// Layers of the image that hold no FBC; `None` if it was composed.
@@ -138,7 +138,7 @@ impl<'c> Found<'c> {
                 let wait = reader.registry_wait;
                 let read = reader.read(found, empty, renderer, wait, fetched).await?;
                 Ok(NewContent {
-                    rendering: read.rendering,
+                    rendering: Arc::new(read.rendering),
                     inputs: Vec::new(),
                     empty_layers: Some(read.empty_layers),
                 })
@@ -147,7 +147,7 @@ impl<'c> Found<'c> {
                 let composed = compose(found, reader, Some(transaction), reusable, fetched).await?;
                 log_notices(&composed.explanation);
                 Ok(NewContent {
-                    rendering: composed.rendering,
+                    rendering: Arc::new(composed.rendering),
                     inputs: composed.inputs,
                     empty_layers: None,
                 })

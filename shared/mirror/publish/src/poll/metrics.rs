@@ -31,6 +31,7 @@ pub struct PollMetrics {
     objects_published: ByCatalog<Counter>,
     age: ByCatalog<Gauge>,
     failed_for_good: ByCatalog<Gauge>,
+    held: ByCatalog<Gauge>,
     limits: ByCatalogAnd<Counter>,
     findings: ByCatalogAnd<Gauge>,
     documents_taken: Gauge,
@@ -57,6 +58,7 @@ impl PollMetrics {
         let downloads_capacity =
             "Disk space that copies of slow images may take at a time: limits.downloadBytes";
         let failed_for_good = "1 if the source has a revision that failed and is not pulled again unless a poll is forced, else 0";
+        let held = "1 if new content of the source looks like an accident and is held back, else 0";
         Self {
             polls: metric(registry, "polls", "Polls by outcome"),
             last_success: metric(
@@ -79,6 +81,7 @@ impl PollMetrics {
             downloads_taken: metric(registry, "download_taken_bytes", downloads_taken),
             downloads_capacity: metric(registry, "download_limit_bytes", downloads_capacity),
             failed_for_good: metric(registry, "failed_for_good", failed_for_good),
+            held: metric(registry, "held", held),
             budgets: Arc::default(),
         }
     }
@@ -107,6 +110,8 @@ impl PollMetrics {
         objects_published.inc_by(report.objects_published);
         let failed_for_good = self.failed_for_good.get_or_create(&label);
         failed_for_good.set(i64::from(report.failed_for_good()));
+        let is_held = report.error.as_ref().and_then(PollError::hold).is_some();
+        self.held.get_or_create(&label).set(i64::from(is_held));
         if report.outcome.is_success() {
             self.last_success.get_or_create(&label).set(unix_seconds());
         }

@@ -5,6 +5,7 @@ pub(crate) mod composed;
 pub(crate) mod facts;
 mod fetched;
 mod found;
+mod hold;
 mod inputs;
 pub(crate) mod known;
 pub(crate) mod metrics;

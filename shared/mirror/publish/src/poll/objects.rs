@@ -28,12 +28,11 @@ pub(super) struct PutContent {
 /// returns the numbers of findings.
 pub(super) async fn put_content(
     transaction: &Transaction,
-    rendering: Rendering,
+    rendering: Arc<Rendering>,
     kinds: Vec<Kind>,
     wanted: WantedFacts<'_>,
     judge: impl FnOnce(&Described) -> Result<Option<ValidationCounts>, PollError>,
 ) -> Result<PutContent, PollError> {
-    let rendering = Arc::new(rendering);
     let budget = rendering.budget().clone();
     // Reading facts leaves processors idle at its end, and shards wait for the disk or the network:
     // the whole catalog does not.

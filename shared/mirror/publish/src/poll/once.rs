@@ -218,9 +218,12 @@ async fn read_and_publish(
         let before = previous.filter(|_| !attempt.is_edited());
         check_packages(&content.rendering, before)?;
     }
+    let held = attempt.compare(&content, budget).await?;
     let putting = attempt.put(content, |described| {
         learned.packages_validated += described.facts.validated;
-        judge(described, poll.catalog.validation, poll.options.force)
+        let counts = judge(described, poll.catalog.validation, poll.options.force)?;
+        held.check(poll.catalog, counts)?;
+        Ok(counts)
     });
     let put = putting.await?;
     if let Some(base) = base

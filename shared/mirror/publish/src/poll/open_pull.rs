@@ -39,13 +39,14 @@ pub(super) fn inputs(
     // All fields of the limits, also of those that are added later. The text is only compared
     // within one version.
     let settings = format!(
-        "{} {:?} {} {:?} {:?} {policy:?} {:?}",
+        "{} {:?} {} {:?} {:?} {policy:?} {:?} {:?}",
         catalog.source,
         mirror.limits(catalog).catalog,
         mirror.settings.limits.memory_bytes,
         images.settings.limits,
         images.settings.platform,
-        catalog.validation
+        catalog.validation,
+        catalog.hold
     );
     PullInputs {
         revision: revision.to_string(),
@@ -100,9 +101,15 @@ pub(super) fn refuse_known(
     refuse_killer(inputs, deaths(mirror, catalog, status, inputs))?;
     match &status.rejected {
         // Another published state may make a suspicious result a good one.
-        Some(known) if known.inputs == *inputs && known.base == base => {
-            Err(PollError::KnownRevision(Box::new(known.clone())))
-        }
+        Some(known) if known.inputs == *inputs && known.base == base => match &known.held {
+            Some(hold) if hold.is_over((mirror.settings.env.clock)()) => Ok(()),
+            Some(hold) => Err(PollError::Held {
+                text: known.error.clone(),
+                hold: hold.clone(),
+                is_known: true,
+            }),
+            None => Err(PollError::KnownRevision(Box::new(known.clone()))),
+        },
         _ => Ok(()),
     }
 }
@@ -196,6 +203,7 @@ impl OpenPull {
             outcome,
             error: error.text(),
             kind: error.kind(),
+            held: error.hold().cloned(),
         })
     }
 }

@@ -270,6 +270,10 @@ fn log(catalog: &Catalog, report: &Report) {
     let duration_ms = report.duration.as_millis();
     let outcome = report.outcome.as_str();
     match report.error_text() {
+        // The reasons were told when the revision was found.
+        Some(_) if matches!(report.error, Some(PollError::Held { is_known: true, .. })) => {
+            tracing::info!(outcome, duration_ms, "the new content is still held back");
+        }
         Some(error) => {
             let failed_for_good = report.failed_for_good();
             tracing::error!(target: "report", source = %catalog.source, outcome, failed_for_good, duration_ms, error, "poll failed");

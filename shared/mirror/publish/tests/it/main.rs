@@ -1,6 +1,7 @@
 //! Tests of polls: what is published, and what is refused.
 
 mod files;
+mod hold;
 mod hostile;
 mod site;
 mod slow;
