@@ -33,7 +33,11 @@ const ALLOWED: &[(&str, &str)] = &[
     // Of `publish`, the transaction, the report of a poll, the names of the catalogs, clocks and
     // counts. `fetch` sends webhooks.
     ("upkeep", "fetch model publish render store trust work"),
-    ("config", "compose model publish source trust upkeep work"),
+    // Versions that are installed, for the rules that hold content back.
+    (
+        "config",
+        "compose model olm publish source trust upgrade upkeep work",
+    ),
     // `work` has the memory of answers, which every front takes and the server bounds.
     ("api", "model oci olm reader work"),
     // The objects inside a bundle may be YAML, which `fbc` reads. A call ends its connection when its

@@ -7,6 +7,7 @@ use publish::{Catalog, ValidationMode};
 use serde_json::Value;
 use source::{Source, SourceError};
 
+use super::hold::{OwnHold, hold_time, rules_of_text};
 use super::limits::{self, OwnLimit};
 use super::placed::PlacedCatalog;
 use super::section::Section;
@@ -24,6 +25,19 @@ const LIMITS_ANNOTATION: &str = "catalog-mirror/limits";
 /// Treatment of content that violates the rules of OLM: `off`, `warn` or `refuse`, as `validate` in
 /// `catalogs.yaml`.
 const VALIDATE_ANNOTATION: &str = "catalog-mirror/validate";
+
+/// Rules that hold content back, separated by commas, as `hold` in `catalogs.yaml`.
+const HOLD_ANNOTATION: &str = "catalog-mirror/hold";
+/// Time for which content is held back, as `holdFor` in `catalogs.yaml`.
+const HOLD_FOR_ANNOTATION: &str = "catalog-mirror/hold-for";
+
+/// Settings in the annotations of a manifest.
+#[derive(Default)]
+struct OwnSettings {
+    validation: Option<ValidationMode>,
+    limits: Vec<OwnLimit>,
+    hold: OwnHold,
+}
 
 /// Reads a manifest, or all items of a `List` of manifests.
 pub(crate) fn read_all(manifest: Value, place: &str, problems: &Problems) -> Vec<PlacedCatalog> {
@@ -78,7 +92,7 @@ fn read(mut manifest: Section) -> Option<PlacedCatalog> {
     let mut metadata = manifest.require("metadata").section("metadata")?;
     let name: Option<CatalogName> = metadata.require("name").parsed("name", str::parse);
     let annotations = metadata.section("annotations");
-    let (validation, limits) = annotations.map(read_annotations).unwrap_or_default();
+    let own = annotations.map(read_annotations).unwrap_or_default();
     let mut spec = manifest.require("spec").section("spec")?;
     let availability: Option<Availability> = spec.field("availabilityMode");
     // Known, so that it is not refused; a mirror has no use for the order of catalogs.
@@ -89,16 +103,20 @@ fn read(mut manifest: Section) -> Option<PlacedCatalog> {
     let mut catalog = Catalog::new(name?, source);
     catalog.availability = availability.unwrap_or_default();
     catalog.interval = interval;
-    catalog.validation = validation.unwrap_or(catalog.validation);
+    catalog.validation = own.validation.unwrap_or(catalog.validation);
     let mut placed = PlacedCatalog::new(&manifest.place, catalog);
-    placed.limits = limits;
+    placed.limits = own.limits;
+    placed.hold = own.hold;
     Some(placed)
 }
 
 /// Reads the annotations for this program. Those that are unknown are refused, since most are
 /// misspelt.
-fn read_annotations(mut annotations: Section) -> (Option<ValidationMode>, Vec<OwnLimit>) {
+fn read_annotations(mut annotations: Section) -> OwnSettings {
     let validation = annotations.parsed(VALIDATE_ANNOTATION, str::parse);
+    let mut hold = OwnHold::default();
+    hold.rules = annotations.parsed(HOLD_ANNOTATION, rules_of_text);
+    hold.time = annotations.parsed(HOLD_FOR_ANNOTATION, hold_time);
     let value: Option<Value> = annotations.parsed(LIMITS_ANNOTATION, |text| {
         serde_saphyr::from_str(text).map_err(|_| "is not a mapping such as {documents: 50000}")
     });
@@ -107,12 +125,17 @@ fn read_annotations(mut annotations: Section) -> (Option<ValidationMode>, Vec<Ow
     for name in annotations.rest().keys() {
         if name.starts_with(ANNOTATION_PREFIX) {
             annotations.problem(format!(
-                "unknown annotation {name}, known are {LIMITS_ANNOTATION} and {VALIDATE_ANNOTATION}"
+                "unknown annotation {name}, known are {HOLD_ANNOTATION}, {HOLD_FOR_ANNOTATION}, {LIMITS_ANNOTATION} and \
+                 {VALIDATE_ANNOTATION}"
             ));
         }
     }
     let limits = section.map(|mut section| limits::read_own(&mut section));
-    (validation, limits.unwrap_or_default())
+    OwnSettings {
+        validation,
+        limits: limits.unwrap_or_default(),
+        hold,
+    }
 }
 
 /// Reads `spec.source`: an image, and the time between two polls. The rules are those that the API

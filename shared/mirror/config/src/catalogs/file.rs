@@ -10,6 +10,7 @@ use serde_json::Value;
 use source::{Source, SourceSettings};
 use upkeep::Retention;
 
+use super::hold::OwnHold;
 use super::keys::PlacedRule;
 use super::placed::PlacedCatalog;
 use super::section::Section;
@@ -39,6 +40,7 @@ pub(crate) fn read_catalogs(mut section: Section, interval: Duration) -> Vec<Pla
         "false" => Ok(ValidationMode::Off),
         _ => text.parse(),
     });
+    let hold = OwnHold::read(&mut section);
     let limits = section.with("limits", limits::read_own).unwrap_or_default();
     let mut catalogs = Vec::new();
     for (name, source) in sources {
@@ -54,6 +56,7 @@ pub(crate) fn read_catalogs(mut section: Section, interval: Duration) -> Vec<Pla
             catalog,
             limits: limits.clone(),
             signature: signature.clone(),
+            hold: hold.clone(),
         });
     }
     section.finish();

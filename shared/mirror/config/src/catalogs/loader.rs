@@ -5,6 +5,7 @@ use source::Source;
 use trust::policy::KeyringReader;
 
 use super::file::{add_registries, check_files, parse_documents, read_catalogs, read_retention};
+use super::hold::{self, OwnHold};
 use super::keys::{KeyContext, PlacedRule};
 use super::placed::{PlacedCatalog, refuse_paths, unique};
 use super::section::Section;
@@ -40,6 +41,8 @@ pub struct ConfigLoader {
     pub(crate) webhooks: Vec<PlacedWebhook>,
     /// Rule for the signatures of catalogs that have no rule of their own.
     pub(crate) signature: Option<PlacedRule>,
+    /// Rules that hold content back, of catalogs that have none of their own.
+    pub(crate) hold: OwnHold,
     pub(crate) problems: Problems,
     key_context: KeyContext,
 }
@@ -120,6 +123,8 @@ impl ConfigLoader {
         if let Some(rule) = PlacedRule::read(&mut document) {
             self.signature = Some(rule);
         }
+        let hold = OwnHold::read(&mut document);
+        self.hold.replace(hold);
         for section in document.sections("catalogs", "catalog") {
             self.catalogs.extend(read_catalogs(section, interval));
         }
@@ -204,6 +209,11 @@ impl ConfigLoader {
             if let Some(rule) = placed.signature.as_ref().or(self.signature.as_ref()) {
                 rule.apply(&mut placed.catalog, self.key_context, problems);
             }
+            let no_files = self.key_context.no_files;
+            for hold in [&self.hold, &placed.hold] {
+                hold.apply(&mut placed.catalog.hold, no_files, problems);
+            }
+            hold::check(placed, problems);
             // Where a catalog has limits of its own, all others are those of all catalogs.
             if !placed.limits.is_empty() {
                 let mut limits = config.limits.clone();

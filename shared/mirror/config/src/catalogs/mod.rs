@@ -3,6 +3,7 @@
 mod cluster_catalog;
 mod composed;
 mod file;
+mod hold;
 mod keys;
 mod limits;
 mod loader;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use model::CatalogName;
 use publish::Catalog;
 
+use super::hold::OwnHold;
 use super::keys::PlacedRule;
 use super::limits::OwnLimit;
 use crate::problems::Problems;
@@ -17,6 +18,8 @@ pub(crate) struct PlacedCatalog {
     pub(crate) limits: Vec<OwnLimit>,
     /// Rule for its signatures.
     pub(crate) signature: Option<PlacedRule>,
+    /// Rules that hold its content back, which win over those of all.
+    pub(crate) hold: OwnHold,
 }
 
 impl PlacedCatalog {
@@ -27,6 +30,7 @@ impl PlacedCatalog {
             catalog,
             limits: Vec::new(),
             signature: None,
+            hold: OwnHold::default(),
         }
     }
 }
