@@ -2,7 +2,7 @@ use std::{slice, sync::Arc};
 
 use anyhow::Context;
 use clap::Args;
-use inspect::between_sources;
+use inspect::{between_sources, held_changes};
 use model::Snapshot;
 use olm::Changes;
 use reader::PublishedState;
@@ -25,6 +25,9 @@ pub(crate) struct DiffArgs {
     /// Print the JSON document of `GET /catalogs/{c}/changes` instead of a table.
     #[arg(long)]
     json: bool,
+    /// Compare the published state with the content that is held back. It is pulled once more.
+    #[arg(long, conflicts_with_all = ["old", "new"])]
+    held: bool,
     /// Catalog of the store, or the older of two sources, such as dir:before or quay.io/a/b:v1.
     #[arg(value_name = "NAME|SOURCE")]
     what: String,
@@ -40,7 +43,11 @@ pub(crate) struct DiffArgs {
 const HASH_DIGITS_MIN: usize = 7;
 
 pub(crate) async fn run(args: DiffArgs) -> anyhow::Result<Exit> {
-    let changes = if args::is_source(&args.what) {
+    let changes = if args.held {
+        let store = args.access.store.open_alone(Access::Read).await?;
+        let reader = wiring::sources(&args.access.registries)?;
+        held_changes(&reader, &store, &args.what.parse()?).await?
+    } else if args::is_source(&args.what) {
         let newer = args.old.as_deref().context("name two sources to compare")?;
         anyhow::ensure!(args.new.is_none(), "name only two sources to compare");
         let reader = wiring::sources(&args.access.registries)?;

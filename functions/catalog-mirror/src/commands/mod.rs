@@ -16,6 +16,7 @@ mod ls;
 mod manifests;
 mod plan;
 mod poll;
+mod release;
 mod render;
 mod rm;
 mod rollback;
@@ -112,6 +113,8 @@ enum Command {
     Gc(gc::GcArgs),
     /// Publish an earlier state of a catalog again, until its source changes or a poll is forced.
     Rollback(rollback::RollbackArgs),
+    /// Let new content through that is held back because it looks like an accident.
+    Release(release::ReleaseArgs),
     /// Show the changes between two states of a catalog, or between two sources.
     Diff(diff::DiffArgs),
     /// Tell which operators must be updated before a cluster, by which steps, and which are left
@@ -176,6 +179,7 @@ impl Cli {
                 | Command::Ls(_)
                 | Command::Man { .. }
                 | Command::Receipt(_)
+                | Command::Release(_)
                 | Command::Rm(_)
                 | Command::Rollback(_)
         )
@@ -224,6 +228,9 @@ async fn dispatch(command: Command) -> anyhow::Result<Exit> {
         Command::Rollback(args) => {
             let span = info_span!("rollback", catalog = %args.name);
             return rollback::run(args).instrument(span).await;
+        }
+        Command::Release(args) => {
+            return release::run(args).instrument(info_span!("release")).await;
         }
         Command::Diff(args) => return diff::run(args).instrument(info_span!("diff")).await,
         Command::Plan(args) => return plan::run(args).instrument(info_span!("plan")).await,

@@ -19,7 +19,7 @@ pub(crate) struct PollArgs {
     #[command(flatten)]
     catalogs: CatalogArgs,
     /// Pull even if the digest is known or has failed for good, and publish even if many packages
-    /// are gone.
+    /// are gone or the content would be held back.
     #[arg(long)]
     force: bool,
     #[command(flatten)]

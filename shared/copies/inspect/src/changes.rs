@@ -1,13 +1,17 @@
 use std::sync::Arc;
 
-use model::{CatalogName, ShardRef, Snapshot};
+use model::{CatalogName, Key, ShardRef, Snapshot, Status};
 use olm::{Changes, Package, PackageParser, changed_shards};
-use publish::{Catalog, Mirror, MirrorSettings, PollMetrics};
+use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, Report};
 use reader::{PublishedCatalogs, PublishedState, ReaderSettings};
 use source::Source;
-use store::{FolderStore, ReadError, Store};
+use store::{FolderStore, ReadError, Store, StoreExt};
+use tempfile::TempDir;
 
 use crate::{InspectError, SourceReader};
+
+/// Start of the text of a composition in `status.json`.
+const COMPOSITION: &str = "compose:";
 
 /// Reads the lines of a shard, whose stored bytes are verified.
 ///
@@ -42,10 +46,19 @@ pub async fn changes(
     old: &Snapshot,
     new: &Snapshot,
 ) -> Result<Changes, InspectError> {
+    changes_of_stores([state, state], old, new).await
+}
+
+/// Compares two contents, each of the store of its state, package by package.
+async fn changes_of_stores(
+    [old_state, new_state]: [&PublishedState; 2],
+    old: &Snapshot,
+    new: &Snapshot,
+) -> Result<Changes, InspectError> {
     let mut changes = Changes::new(old.content_hash, new.content_hash);
     for shard in changed_shards(old, new) {
-        let older = package_if_any(state, shard.old).await?;
-        let newer = package_if_any(state, shard.new).await?;
+        let older = package_if_any(old_state, shard.old).await?;
+        let newer = package_if_any(new_state, shard.new).await?;
         changes.add(shard.name, older.as_ref(), newer.as_ref());
     }
     Ok(changes)
@@ -71,23 +84,84 @@ pub async fn between_sources(
     new: Source,
 ) -> Result<Changes, InspectError> {
     let folder = tempfile::tempdir().map_err(InspectError::Folder)?;
+    let old = Catalog::new(temporary("old")?, old);
+    let new = Catalog::new(temporary("new")?, new);
+    let catalogs = [old, new];
+    let published = publish_to(&folder, reader, &catalogs).await?.catalogs;
+    let old = published.state(&catalogs[0].name).await?;
+    let new = published.state(&catalogs[1].name).await?;
+    changes(&new, &*old.snapshot().await?, &*new.snapshot().await?).await
+}
+
+/// Pulls the content of a catalog that is held back once more, and compares it with the published
+/// state.
+///
+/// # Errors
+/// A catalog of which nothing is held, or whose source has another revision by now. A composition.
+/// Errors of the source and of the store.
+pub async fn held_changes(
+    reader: &SourceReader,
+    store: &Arc<dyn Store>,
+    name: &CatalogName,
+) -> Result<Changes, InspectError> {
+    let status: Option<(Status, _)> = store.read_document(&Key::Status(name.clone())).await?;
+    let status = status.map(|(status, _)| status);
+    let Some((held, _)) = status.as_ref().and_then(Status::held) else {
+        let reason = format!("the store holds no content of {name} back: see `ls`");
+        return Err(InspectError::Refused(reason));
+    };
+    let source = status.as_ref().map(|status| status.source.as_str());
+    let source = source.unwrap_or_default();
+    if source.starts_with(COMPOSITION) {
+        let reason = format!(
+            "{name} is a composition, whose inputs have their own states: compare with what `compose` prints of it"
+        );
+        return Err(InspectError::Refused(reason));
+    }
+    let folder = tempfile::tempdir().map_err(InspectError::Folder)?;
+    let catalogs = [Catalog::new(name.clone(), Source::of_argument(source)?)];
+    let pulled = publish_to(&folder, reader, &catalogs).await?;
+    let revision = pulled.revision.unwrap_or_default();
+    if revision != held.inputs.revision {
+        let reason = format!(
+            "the source of {name} has {revision} now, and {} is held: poll the catalog first",
+            held.inputs.revision
+        );
+        return Err(InspectError::Refused(reason));
+    }
+    let published = PublishedCatalogs::new(store.clone(), ReaderSettings::default());
+    let old = published.state(name).await?;
+    let new = pulled.catalogs.state(name).await?;
+    changes_of_stores([&old, &new], &*old.snapshot().await?, &*new.snapshot().await?).await
+}
+
+/// Catalogs in a temporary store.
+struct TemporaryCatalogs {
+    catalogs: PublishedCatalogs,
+    /// Revision of the last one.
+    revision: Option<String>,
+}
+
+/// Publishes catalogs to a store in a temporary folder.
+async fn publish_to(
+    folder: &TempDir,
+    reader: &SourceReader,
+    catalogs: &[Catalog],
+) -> Result<TemporaryCatalogs, InspectError> {
     let store = FolderStore::open(folder.path().join("store")).map_err(ReadError::from)?;
     let store: Arc<dyn Store> = Arc::new(store);
     let settings = MirrorSettings::with_limits(&reader.limits);
     let sources = reader.sources.clone();
     let mirror = Mirror::new(sources, store.clone(), settings, PollMetrics::default());
-    let old = Catalog::new(temporary("old")?, old);
-    let new = Catalog::new(temporary("new")?, new);
-    let catalogs = [old, new];
     // Forced: a source without packages can be compared too.
-    let mut reports = mirror.poll_all(&catalogs, true).await.into_iter();
-    if let Some(error) = reports.find_map(|report| report.error_text()) {
+    let mut reports = mirror.poll_all(catalogs, true).await;
+    if let Some(error) = reports.iter().find_map(Report::error_text) {
         return Err(InspectError::Refused(error));
     }
-    let published = PublishedCatalogs::new(store, ReaderSettings::default());
-    let old = published.state(&catalogs[0].name).await?;
-    let new = published.state(&catalogs[1].name).await?;
-    changes(&new, &*old.snapshot().await?, &*new.snapshot().await?).await
+    Ok(TemporaryCatalogs {
+        catalogs: PublishedCatalogs::new(store, ReaderSettings::default()),
+        revision: reports.pop().and_then(|report| report.digest),
+    })
 }
 
 fn temporary(name: &str) -> Result<CatalogName, InspectError> {

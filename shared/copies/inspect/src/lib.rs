@@ -12,7 +12,7 @@ mod reader;
 mod validation;
 
 pub use bundles::{BundleReader, bundle_contents, bundle_difference, named_bundles};
-pub use changes::{between_sources, changes, package, shard_lines};
+pub use changes::{between_sources, changes, held_changes, package, shard_lines};
 pub use cluster_names::SourceName;
 pub use comparison::BundleComparison;
 pub use composer::Composer;
