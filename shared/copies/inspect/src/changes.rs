@@ -132,7 +132,12 @@ pub async fn held_changes(
     let published = PublishedCatalogs::new(store.clone(), ReaderSettings::default());
     let old = published.state(name).await?;
     let new = pulled.catalogs.state(name).await?;
-    changes_of_stores([&old, &new], &*old.snapshot().await?, &*new.snapshot().await?).await
+    changes_of_stores(
+        [&old, &new],
+        &*old.snapshot().await?,
+        &*new.snapshot().await?,
+    )
+    .await
 }
 
 /// Catalogs in a temporary store.

@@ -7,8 +7,8 @@ mod rollback;
 mod verify;
 
 pub use events::{
-    Event, EventData, Notifier, NotifierSettings, NotifyMetrics, Receiver, SecretLocation,
-    SendError, Webhook, WebhookError,
+    Event, EventData, HeldContent, Notifier, NotifierSettings, NotifyMetrics, Receiver,
+    SecretLocation, SendError, Webhook, WebhookError,
 };
 pub use gc::{
     GcError, GcMetrics, GcOptions, GcReport, GcStep, NextStep, Retention, UnreadableState,

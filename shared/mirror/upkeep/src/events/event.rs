@@ -2,8 +2,8 @@ use std::{fmt::Debug, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use model::{CatalogName, Current, PublicationId, SourceRef};
-use publish::ChangedPackages;
+use model::{CatalogName, Current, PublicationId, Sha256, SourceRef};
+use publish::{ChangedPackages, PollError, Report};
 use serde::Serialize;
 
 /// One change of one catalog, as a CloudEvent in structured JSON (CloudEvents 1.0, section 2, and
@@ -16,7 +16,7 @@ pub struct Event {
     pub id: String,
     /// URI reference of the mirror, [`NotifierSettings::source`](crate::NotifierSettings::source).
     pub source: String,
-    /// Type of the event, always [`Event::TYPE`].
+    /// Type of the event: [`Event::TYPE`] or [`Event::HELD_TYPE`].
     #[serde(rename = "type")]
     pub kind: &'static str,
     /// Name of the catalog that changed, the `subject` of the CloudEvent.
@@ -45,12 +45,54 @@ pub struct EventData {
     pub published_at: String,
     /// Source that the catalog was read from.
     pub source: SourceRef,
+    /// New content that is held back, in an event of the type [`Event::HELD_TYPE`]. Everything else
+    /// is then about the publication that stays served.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held: Option<HeldContent>,
+}
+
+/// New content of a catalog that looks like an accident.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HeldContent {
+    /// Revision of the source, such as a digest.
+    pub revision: String,
+    /// Reasons, and what can be done, for people.
+    pub reason: String,
+    /// Time since which content is held, RFC 3339 in UTC.
+    pub since: String,
+    /// Time from which it is published all the same; `None` if only a person decides.
+    pub until: Option<String>,
+}
+
+impl HeldContent {
+    /// Returns what a poll has found to hold for the first time.
+    pub(crate) fn of(report: &Report) -> Option<Self> {
+        let Some(PollError::Held {
+            hold,
+            is_known: false,
+            ..
+        }) = &report.error
+        else {
+            return None;
+        };
+        let text = |time| humantime::format_rfc3339_seconds(time).to_string();
+        Some(Self {
+            revision: report.digest.clone()?,
+            reason: report.error_text()?,
+            since: text(hold.since),
+            until: hold.until.map(text),
+        })
+    }
 }
 
 impl Event {
-    /// Value of `type` in every event. A change that breaks receivers gets a new version at its
-    /// end.
+    /// Value of `type` in an event of a publication. A change that breaks receivers gets a new
+    /// version at its end.
     pub const TYPE: &'static str = "io.github.catalog-mirror.catalog.published.v1";
+
+    /// Value of `type` in an event of content that is held back.
+    pub const HELD_TYPE: &'static str = "io.github.catalog-mirror.catalog.held.v1";
 
     /// Media type of [`Event::to_json`] (CloudEvents 1.0, JSON event format, section 3).
     pub const MEDIA_TYPE: &'static str = "application/cloudevents+json";
@@ -80,8 +122,21 @@ impl Event {
                 packages,
                 published_at: time,
                 source: current.source.clone(),
+                held: None,
             },
         }
+    }
+
+    /// Creates the event of new content that is held back while `current` stays served.
+    pub fn held(source: &str, catalog: &CatalogName, current: &Current, held: HeldContent) -> Self {
+        let mut event = Self::new(source, catalog, None, current, None);
+        let revision = Sha256::of(held.revision.as_bytes()).to_string();
+        let since = held.since.replace(['-', ':'], "");
+        event.id = format!("{}:held:{since}:{}", id_part(catalog), &revision[..16]);
+        event.kind = Self::HELD_TYPE;
+        event.time.clone_from(&held.since);
+        event.data.held = Some(held);
+        event
     }
 
     /// Returns the event as one JSON document, equal bytes for equal events.
@@ -96,12 +151,17 @@ impl Event {
 /// different identifiers. The content hash is needed because a catalog that was removed starts
 /// again with the same serials.
 fn id(catalog: &CatalogName, previous: Option<PublicationId>, published: PublicationId) -> String {
-    let catalog = catalog.as_str().replace('.', "_");
+    let catalog = id_part(catalog);
     let from = previous.map_or(0, |previous| previous.serial);
     let hash = published.content_hash.to_string();
     // Receivers that missed different publications get different events, so the old serial is part
     // of the identifier.
     format!("{catalog}:{from}:{}:{}", published.serial, &hash[..16])
+}
+
+/// Returns the name of a catalog as a part of an identifier.
+fn id_part(catalog: &CatalogName) -> String {
+    catalog.as_str().replace('.', "_")
 }
 
 /// Destination of change events, such as a webhook or an event bus.

@@ -5,6 +5,6 @@ mod notifier;
 mod outbox;
 mod webhook;
 
-pub use event::{Event, EventData, Receiver, SendError};
+pub use event::{Event, EventData, HeldContent, Receiver, SendError};
 pub use notifier::{Notifier, NotifierSettings, NotifyMetrics};
 pub use webhook::{SecretLocation, Webhook, WebhookError};

@@ -6,20 +6,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use fetch::{RetrySchedule, RetryWaits};
-use futures_util::{FutureExt, StreamExt, future::join_all, stream};
+use futures_util::future::{join, join_all};
+use futures_util::{FutureExt, StreamExt, stream};
 use model::text::Chain;
-use model::{CatalogName, Outcome, PublicationId};
+use model::{CatalogName, Current, Key, Outcome, PublicationId};
 use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 use publish::Report;
-use store::{ReadError, Store};
+use store::{ReadError, Store, StoreExt};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
 use super::outbox::{AFTER_ALL, Outbox, advance};
-use crate::{Event, Receiver, SendError};
+use crate::{Event, HeldContent, Receiver, SendError};
 
 /// Maximum number of concurrent events to one receiver.
 const SIDE_BY_SIDE: usize = 4;
@@ -118,13 +119,27 @@ impl Notifier {
     /// Returns at once if another call is working on the same catalog. That call then reads the two
     /// documents once more.
     pub async fn after(&self, report: &Report) {
-        if let Some(start) = self.start(report) {
-            self.run(&report.catalog, start).await;
-        }
+        let catalog = &report.catalog;
+        let telling = async {
+            if let Some(held) = HeldContent::of(report) {
+                self.tell_held(catalog, held).await;
+            }
+        };
+        let delivering = async {
+            if let Some(start) = self.start(report) {
+                self.run(catalog, start).await;
+            }
+        };
+        join(telling, delivering).await;
     }
 
     /// Does the work of [`Notifier::after`] in a task of its own. Must be called inside a runtime.
     pub fn spawn_after(self: &Arc<Self>, report: &Report) {
+        if let Some(held) = HeldContent::of(report) {
+            let this = self.clone();
+            let catalog = report.catalog.clone();
+            tokio::spawn(async move { this.tell_held(&catalog, held).await });
+        }
         if let Some(start) = self.start(report) {
             let this = self.clone();
             let catalog = report.catalog.clone();
@@ -149,6 +164,38 @@ impl Notifier {
             Some(serial)
         } else {
             Some(AFTER_ALL)
+        }
+    }
+
+    /// Tells all receivers once that new content is held back. An event that does not arrive is not
+    /// sent again after the next poll: `status.json` and the metrics say the same for as long as the
+    /// content is held.
+    #[tracing::instrument(name = "notify", skip_all, fields(%catalog))]
+    async fn tell_held(&self, catalog: &CatalogName, held: HeldContent) {
+        let key = Key::Current(catalog.clone());
+        let read = self.store.read_document::<Current>(&key).await;
+        // Content is held only over a published state.
+        let Ok(Some((current, _))) = read else {
+            tracing::warn!("cannot read the published state for an event about held content");
+            return;
+        };
+        let event = Event::held(&self.settings.source, catalog, &current, held);
+        let receivers: Vec<&LimitedReceiver> = self.receivers_of(catalog).collect();
+        let sends = receivers.iter().map(|limited| self.tell(limited, &event));
+        join_all(sends).await;
+    }
+
+    /// Sends an event that has no cursor to one receiver.
+    async fn tell(&self, limited: &LimitedReceiver, event: &Event) {
+        let sent = self.attempts(limited, event).await;
+        let receiver = limited.receiver.name();
+        let id = &event.id;
+        self.settings.metrics.count(receiver, &sent);
+        match sent {
+            Ok(()) => tracing::info!(receiver, id, "delivered an event"),
+            Err(error) => {
+                tracing::error!(receiver, id, error = %Chain(&error), "dropped an event about held content");
+            }
         }
     }
 

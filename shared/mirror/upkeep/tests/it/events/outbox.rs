@@ -1,11 +1,12 @@
 //! Delivery to receivers while the store works.
 
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
-use model::{Key, Kind, ObjectDigest, Outcome, StoredDocument};
+use model::{Hold, Key, Kind, ObjectDigest, Outcome, StoredDocument};
+use publish::PollError;
 use store::Store;
 use storekit::MemoryStore;
-use upkeep::SendError;
+use upkeep::{Event, SendError};
 
 use super::world::{
     Answer, RecordingReceiver, cursors, down, name, notifier, one, publish, report, snapshot,
@@ -192,4 +193,39 @@ async fn event_json_is_a_cloud_event() {
         },
     });
     assert_eq!(json, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn held_content_is_told_once_beside_what_is_served() {
+    let (store, receiver, notifier) = one();
+    notifier.after(&publish(&store, "a1").await).await;
+    receiver.take();
+    let mut refused = unchanged(&store).await;
+    refused.outcome = Outcome::Refused;
+    refused.digest = Some("sha256:1".to_owned());
+    let held = |is_known| PollError::Held {
+        text: "the channels change".to_owned(),
+        hold: Hold {
+            since: UNIX_EPOCH,
+            until: Some(UNIX_EPOCH + Duration::from_secs(60)),
+            released: false,
+        },
+        is_known,
+    };
+    refused.error = Some(held(false));
+    notifier.after(&refused).await;
+    let event = receiver.take().remove(0);
+    assert_eq!(event.kind, Event::HELD_TYPE);
+    assert_eq!(
+        (event.data.published.serial, &event.data.packages),
+        (1, &None)
+    );
+    let expected = r#""held":{"revision":"sha256:1","reason":"the channels change","since":"1970-01-01T00:00:00Z","until":"1970-01-01T00:01:00Z"}"#;
+    let json = String::from_utf8(event.to_json().to_vec()).unwrap();
+    assert!(json.contains(expected), "{json}");
+    assert!(!event.id.contains('.'), "{}", event.id);
+    refused.error = Some(held(true));
+    notifier.after(&refused).await;
+    assert_eq!(receiver.take(), []);
+    assert_eq!(cursors(&store).await, ["receiver: 1"]);
 }
