@@ -145,6 +145,8 @@ all_alerts() {
   - {series: 'catalog_mirror_controller_leader{job="c", instance="three"}', values: 0x240}
   - {series: 'catalog_mirror_failed_for_good{job="m", instance="one", catalog="a"}', values: 0x240}
   - {series: 'catalog_mirror_failed_for_good{job="m", instance="one", catalog="b"}', values: 1x240}
+  - {series: 'catalog_mirror_held{job="m", instance="one", catalog="a"}', values: 0x240}
+  - {series: 'catalog_mirror_held{job="m", instance="one", catalog="b"}', values: 1x240}
   - {series: 'catalog_mirror_http_requests_total{job="m", instance="one", status="200"}', values: 0+1000x240}
   - {series: 'catalog_mirror_http_requests_total{job="m", instance="one", status="503"}', values: 0+20x240}
   - {series: 'catalog_mirror_http_requests_total{job="n", instance="one", status="200"}', values: 0+1000x240}
@@ -160,6 +162,7 @@ all_alerts() {
   alert_rule_test:
   - {alertname: CatalogMirrorStale, eval_time: 4h, exp_alerts: [{exp_labels: {severity: warning, job: m, instance: two, catalog: a}}]}
   - {alertname: CatalogMirrorFailedForGood, eval_time: 4h, exp_alerts: [{exp_labels: {severity: warning, job: m, catalog: b}}]}
+  - {alertname: CatalogMirrorHeld, eval_time: 4h, exp_alerts: [{exp_labels: {severity: warning, job: m, catalog: b}}]}
   - {alertname: CatalogMirrorErrors, eval_time: 4h, exp_alerts: [{exp_labels: {severity: critical, job: m}}]}
   - {alertname: CatalogMirrorCollectionFails, eval_time: 4h, exp_alerts: [{exp_labels: {severity: warning, job: m, instance: one}}]}
   - {alertname: CatalogMirrorFileBroken, eval_time: 4h, exp_alerts: [{exp_labels: {severity: warning, job: m, file: readers}}]}
@@ -177,12 +180,14 @@ END
   - {series: 'catalog_mirror_controller_other_program{job="c", instance="one"}', values: 0x240}
   - {series: 'catalog_mirror_controller_other_program{job="d", instance="one"}', values: 1x240}
   - {series: 'catalog_mirror_failed_for_good{job="c", instance="one", catalog="b"}', values: 1x240}
+  - {series: 'catalog_mirror_held{job="c", instance="one", catalog="b"}', values: 1x240}
   - {series: 'catalog_mirror_http_requests_total{job="c", instance="one", status="200"}', values: 0+1000x240}
   - {series: 'catalog_mirror_http_requests_total{job="c", instance="one", status="503"}', values: 0+20x240}
   - {series: 'catalog_mirror_collections_failed_total{job="c", instance="one"}', values: 1x200 2x40}
   alert_rule_test:
   - {alertname: CatalogMirrorStale, eval_time: 4h, exp_alerts: [{exp_labels: {severity: warning, job: c, catalog: a}}]}
   - {alertname: CatalogMirrorFailedForGood, eval_time: 4h, exp_alerts: [{exp_labels: {severity: warning, job: c, catalog: b}}]}
+  - {alertname: CatalogMirrorHeld, eval_time: 4h, exp_alerts: [{exp_labels: {severity: warning, job: c, catalog: b}}]}
   - {alertname: CatalogMirrorErrors, eval_time: 4h, exp_alerts: [{exp_labels: {severity: critical, job: c}}]}
   - {alertname: CatalogMirrorCollectionFails, eval_time: 4h, exp_alerts: [{exp_labels: {severity: warning, job: c, instance: one}}]}
   - {alertname: CatalogMirrorNoLeader, eval_time: 4h, exp_alerts: [{exp_labels: {severity: critical, job: d}}]}

@@ -55,7 +55,8 @@ class Site:
         hosts = [self.settings[name] for name in ("direct", "slow", "failing", "drip")]
         catalogs = self.chaos.good + self.chaos.hostile
         catalogs = [{"name": catalog.name, **catalog.content} for catalog in catalogs]
-        config = {"interval": f"{INTERVAL}s", "registries": {"plainHttp": hosts}, "catalogs": catalogs}
+        # States that a mirror missed while it was down, and those on the way back, would look like accidents.
+        config = {"interval": f"{INTERVAL}s", "hold": "off", "registries": {"plainHttp": hosts}, "catalogs": catalogs}
         (self.work / "catalogs.yaml").write_text(json.dumps(config))
 
     def run(self, name, offset=0, command=None, **more):
