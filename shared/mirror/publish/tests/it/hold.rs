@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
-use model::{Hold, Outcome, Status};
+use model::{Hold, Kind, Outcome, Status};
 use olm::{HoldRule, InstalledVersion, UpgradeStep};
 use publish::{
     Env, HoldSettings, PollError, PollMetrics, PollOptions, Report, SourceLimits, ValidationMode,
 };
+use storekit::{Action, Call};
 use tempfile::TempDir;
 
 use crate::site::{Site, images, mirror, package, page, settings, status};
@@ -286,5 +287,20 @@ async fn chosen_rules_hold_single_packages() {
     ] {
         let error = held(name, &text).await;
         assert!(error.contains(expected), "{expected} is not in {error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn update_of_one_package_is_not_compared() {
+    let site = HoldSite::published().await;
+    for (packages, is_compared) in [(1, false), (2, true)] {
+        let before = site.site.snapshot().await;
+        site.write_channel(packages, &format!("fast-{packages}"));
+        site.site.store.take_log();
+        assert_eq!(site.outcome().await, Outcome::Published);
+        let old = before.package("a").unwrap().stored.with_kind(Kind::Package);
+        let calls = site.site.store.take_log();
+        let is_read = |call: &Call| call.action == Action::Get && call.key == Some(old.key());
+        assert_eq!(calls.iter().any(is_read), is_compared, "{packages}");
     }
 }
