@@ -222,7 +222,7 @@ impl RouteCall<'_> {
         let catalogs = &self.app.catalogs;
         let route = self.matched.value.path;
         let chunks = match payload {
-            Payload::Bytes(_) | Payload::Document { .. } | Payload::Changes(_) => {
+            Payload::Bytes(_) | Payload::Document { .. } | Payload::Changes { .. } => {
                 // In memory since the payload was loaded.
                 let mut bytes = Box::pin(self.kept(&payload)).await?.unwrap_or_default();
                 if let Extent::Part(range) = extent {
