@@ -32,13 +32,13 @@ run_moto() {
   need_python_tools
   [[ -z $S3_CA ]] || certificate=(--ssl-cert "$HOME_OF/certs/public.crt" --ssl-key "$HOME_OF/certs/private.key")
   start "$HOME_OF/log" "$VENV/bin/python3" -B "$LIB/moto_s3.py" -H 127.0.0.1 -p "$PORT" "${certificate[@]}"
-  wait_for 30 curl -sf ${S3_CA:+--cacert "$S3_CA"} "$S3_URL/moto-api/"
+  wait_for 60 curl -sf ${S3_CA:+--cacert "$S3_CA"} "$S3_URL/moto-api/"
 }
 run_minio() {
   need_minio
   start "$HOME_OF/log" env MINIO_ROOT_USER="$S3_KEY" MINIO_ROOT_PASSWORD="$S3_SECRET" MINIO_BROWSER=off MINIO_UPDATE=off \
     minio server --quiet --certs-dir "$HOME_OF/certs" --address "127.0.0.1:$PORT" "$HOME_OF/data"
-  wait_for 30 curl -sf ${S3_CA:+--cacert "$S3_CA"} "$S3_URL/minio/health/ready"
+  wait_for 60 curl -sf ${S3_CA:+--cacert "$S3_CA"} "$S3_URL/minio/health/ready"
 }
 
 # s3_curl ARGUMENT... /PATH: a signed request to the server in use.
