@@ -49,13 +49,14 @@ async fn poll_of_one_changed_package_writes_only_its_objects() {
     site.push(&ten_but(4, 4));
     let report = site.poll().await;
     assert_eq!(report.changes.changed, ["p4"]);
-    // The shard, all.json.zst, all.json.gz, the index, the findings and the snapshot; then the
-    // pointer and the status. The texts for search are those of before: their put is refused.
-    assert_eq!(report.objects_published, 6 + catalogs::IMAGE_BLOBS);
+    // The shard, all.json.zst, all.json.gz, the index, the findings, the days and the snapshot;
+    // then the pointer and the status. The texts for search are those of before: their put is
+    // refused.
+    assert_eq!(report.objects_published, 7 + catalogs::IMAGE_BLOBS);
     let written: Vec<Key> = site.store.written();
     assert_eq!(
         written.len() as u64,
-        9 + catalogs::IMAGE_BLOBS,
+        10 + catalogs::IMAGE_BLOBS,
         "{written:?}"
     );
     let expected = "all blob current facts index package snapshot status";

@@ -203,7 +203,7 @@ impl Copier {
         let (derived, shards): (Vec<_>, Vec<_>) = plan
             .missing
             .iter()
-            .partition(|entry| entry.key().is_derived());
+            .partition(|entry| plan.snapshot.can_make(&entry.key()));
         let mut copying = Copying {
             copier: self,
             plan: &plan,

@@ -112,6 +112,42 @@ pub struct SearchPackage {
     pub kinds: Vec<String>,
     /// Different words of its description, folded, with spaces between them.
     pub words: String,
+    /// Ending of the file of its icon, such as `svg`; empty if it has no icon that is shown.
+    pub icon: String,
+    /// True if the Package itself is deprecated.
+    #[serde(skip_serializing_if = "is_false")]
+    pub deprecated: bool,
+}
+
+/// Days on which a mirror first saw the bundles of one Package, such as `2026-11-29`.
+///
+/// Unlike other facts they are no function of the lines: each mirror has its own days, and a copy
+/// has those of its origin.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SeenPackage {
+    /// Day on which the mirror began to record days: what it saw on that day may be older. Only in
+    /// the part without a name.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub since: String,
+    /// Days by the name of the bundle, also of bundles that are gone.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub bundles: BTreeMap<String, String>,
+}
+
+impl SeenPackage {
+    /// Name of the kind in a Snapshot.
+    pub const KIND: &'static str = "seen";
+    /// Version of the document.
+    pub const VERSION: u32 = 1;
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 impl<P> Facts<P> {
@@ -122,6 +158,12 @@ impl<P> Facts<P> {
             packages: BTreeMap::new(),
             shortened: BTreeMap::new(),
         }
+    }
+
+    /// Returns the part of a Package, whole or not.
+    pub fn part(&self, package: &str) -> Option<&P> {
+        let whole = self.packages.get(package);
+        whole.or_else(|| self.shortened.get(package))
     }
 
     /// Returns all parts with the names of their Packages, those that are whole first.

@@ -30,7 +30,8 @@ pub use encoding::{
     decode_zstd_to,
 };
 pub use facts::{
-    Facts, FindingSeverity, PackageFindings, SearchPackage, ValidationCounts, ValidationFinding,
+    Facts, FindingSeverity, PackageFindings, SearchPackage, SeenPackage, ValidationCounts,
+    ValidationFinding,
 };
 pub use gc::{Garbage, GcPhase, GcState, ObjectKey};
 pub use hash::{Hasher, ParseSha256Error, Sha256};

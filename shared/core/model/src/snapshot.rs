@@ -3,8 +3,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Content, DecodedContent, Document, Encoding, Kind, ManifestEntry, ObjectDigest, ObjectRef,
-    Sha256, StoredDocument,
+    Content, DecodedContent, Document, Encoding, Key, Kind, ManifestEntry, ObjectDigest, ObjectRef,
+    SeenPackage, Sha256, StoredDocument,
 };
 
 /// Version of the canonical form. It grows when the same FBC would give other bytes.
@@ -44,7 +44,8 @@ pub struct Snapshot {
     /// Hash and size of the index of all Metas.
     pub index: ObjectDigest,
     /// Facts about the Packages by their kind: `findings` of the validation, unless the catalog is
-    /// not validated, and texts for `search`. Another program may record other kinds.
+    /// not validated, texts for `search`, and the days on which bundles were first `seen`. Another
+    /// program may record other kinds.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: BTreeMap<String, ObjectDigest>,
     /// The Metas that belong to no Package, if there are any. Their lines come first in `all.json`.
@@ -134,6 +135,13 @@ impl Snapshot {
         self.facts
             .get(kind)
             .map(|facts| facts.with_kind(Kind::Facts))
+    }
+
+    /// Returns true if an object of the Snapshot can be made from its Shards: all that
+    /// [`Key::is_derived`] says but the days on which a mirror first saw its bundles.
+    pub fn can_make(&self, key: &Key) -> bool {
+        let days = self.facts(SeenPackage::KIND);
+        key.is_derived() && days.is_none_or(|days| days.key() != *key)
     }
 
     /// Returns each Shard with its segments of `all.json.gz`. `None` if the segments were not
@@ -318,6 +326,18 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn days_are_the_facts_that_shards_do_not_give() {
+        let mut snapshot = snapshot();
+        let days = ObjectDigest::of(b"days");
+        let key = days.with_kind(Kind::Facts).key();
+        assert!(snapshot.can_make(&key), "facts of another kind");
+        snapshot.facts.insert(SeenPackage::KIND.to_owned(), days);
+        assert!(!snapshot.can_make(&key));
+        assert!(snapshot.can_make(&snapshot.facts("search").unwrap().key()));
+        assert!(!snapshot.can_make(&snapshot.packages[0].stored.with_kind(Kind::Package).key()));
+    }
+
+    #[test]
     fn objects_lists_each_key_once() {
         let objects = snapshot().objects();
         let kinds: Vec<String> = objects
@@ -360,6 +380,4 @@ pub(crate) mod tests {
         let read = Snapshot::from_stored(&snapshot.to_stored().unwrap()).unwrap();
         assert_eq!(read, snapshot);
     }
-
-    use crate::Key;
 }

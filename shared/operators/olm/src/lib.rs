@@ -6,6 +6,7 @@ mod compare;
 mod facts;
 mod graph;
 mod hold;
+mod icon;
 mod lifecycle;
 mod package;
 mod parser;
@@ -24,6 +25,7 @@ pub use compare::{ChangedShard, changed_shards};
 pub use facts::{FACT_KINDS, FactKind, FactsBuilder, RecordedShard, Recorder};
 pub use graph::{ChannelGraph, GraphEntry, GraphFault};
 pub use hold::{HoldComparison, HoldRule, InstalledVersion};
+pub use icon::{Icon, IconKind};
 pub use lifecycle::{
     Day, DayError, LIFECYCLES, Lifecycle, LifecyclePhase, LifecyclePlatform, LifecycleVersion,
 };

@@ -196,7 +196,10 @@ impl Planning {
                 .since
                 .objects
                 .contains(&ObjectKey::from(entry.object));
-            if !is_there && (options.whole || !key.is_derived()) && self.seen.insert(key.clone()) {
+            if !is_there
+                && (options.whole || !snapshot.can_make(&key))
+                && self.seen.insert(key.clone())
+            {
                 self.objects.push(packed(&key, entry.object.digest));
             }
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_util::{StreamExt, TryStreamExt};
-use model::{Document, Key, ManifestEntry, ObjectDigest, Sha256};
+use model::{Document, Key, Kind, ManifestEntry, ObjectDigest, Sha256};
 use store::{
     Fetched, Get, Object, ObjectInfo, Operation, ReadStore, StoreError, StoreExt, Version,
     file_chunks,
@@ -131,7 +131,10 @@ impl Archive {
 
     /// True if the archive brings objects that could be made from the Shards.
     pub(super) fn is_whole(&self) -> bool {
-        self.extents.keys().any(Key::is_derived)
+        // Some facts cannot be made from the Shards, and each archive has them.
+        let is_facts = |key: &Key| matches!(key, Key::Object(Kind::Facts, _));
+        let mut keys = self.extents.keys();
+        keys.any(|key| key.is_derived() && !is_facts(key))
     }
 
     /// True if the archive holds an object.

@@ -5,6 +5,7 @@ use model::{
     Current, EmptyLayers, Encoding, Kind, Publication, PullInputs, RENDER_VERSION, Sha256,
     Snapshot, SourceRef, ValidationCounts,
 };
+use olm::Day;
 use source::{Digest, Sources};
 use work::Budget;
 
@@ -18,6 +19,7 @@ use super::open_pull::{self, OpenPull};
 use super::pulled::ContentReader;
 use super::resolved::refuse_stale_input;
 use super::retries::Retries;
+use super::seen::SeenBefore;
 use crate::{
     Catalog, PollError, PollOptions, PublishError, Transaction, TransactionOptions, ValidationMode,
     find_unservable,
@@ -265,6 +267,10 @@ impl<'a> Attempt<'a> {
         let mirror = self.poll.mirror;
         let base = self.transaction.base_snapshot().await?.into_iter();
         let inputs = content.inputs.iter().map(|input| &**input);
+        // Days do not follow from the lines, so a recheck keeps them too.
+        let today = Day::from((mirror.settings.env.clock)());
+        let days = SeenBefore::read(&*mirror.store, &self.transaction, inputs.clone(), today);
+        let seen = days.await?;
         let wanted = WantedFacts {
             store: &*mirror.store,
             // A recheck relies on nothing that is stored.
@@ -280,7 +286,15 @@ impl<'a> Attempt<'a> {
         if mirror.settings.identity {
             kinds.push(Kind::All(Encoding::Identity));
         }
-        put_content(&self.transaction, content.rendering, kinds, wanted, judge).await
+        put_content(
+            &self.transaction,
+            content.rendering,
+            kinds,
+            wanted,
+            seen,
+            judge,
+        )
+        .await
     }
 
     /// Returns the pointer that publishes new content.

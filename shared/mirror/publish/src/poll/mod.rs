@@ -20,5 +20,6 @@ mod pulled;
 mod resolved;
 mod retries;
 pub(crate) mod schedule;
+mod seen;
 mod signatures;
 mod validation;

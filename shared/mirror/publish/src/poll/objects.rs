@@ -1,13 +1,17 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use futures_util::{StreamExt, TryStreamExt, future::try_join_all, stream};
-use model::{CatalogImage, Kind, ObjectDigest, Snapshot, StoredDocument, ValidationCounts};
+use model::{
+    CatalogImage, IndexedMeta, Kind, ObjectDigest, SeenPackage, Snapshot, StoredDocument,
+    ValidationCounts,
+};
 use render::{AllFacts, RenderError, Rendering, Sinks};
 use store::{Staged, Staging, Store, StoreError, bridge};
 use tokio::task::JoinError;
 use work::{Budget, run};
 
 use super::facts::{CatalogFacts, Described, WantedFacts, describe};
+use super::seen::{PackageBundles, SeenBefore};
 use crate::{PollError, PublishError, Transaction};
 
 /// Maximum number of puts in flight: enough to hide the latency of object storage, too few to be
@@ -31,6 +35,7 @@ pub(super) async fn put_content(
     rendering: Arc<Rendering>,
     kinds: Vec<Kind>,
     wanted: WantedFacts<'_>,
+    seen: SeenBefore,
     judge: impl FnOnce(&Described) -> Result<Option<ValidationCounts>, PollError>,
 ) -> Result<PutContent, PollError> {
     let budget = rendering.budget().clone();
@@ -44,7 +49,17 @@ pub(super) async fn put_content(
         let shards = put_shards(transaction, &rendering);
         let facts = put_facts(transaction, &budget, described.facts);
         let index = put_bytes(transaction, Kind::Index, described.index);
-        let ((), facts, index) = tokio::try_join!(shards, facts, index)?;
+        let packages = rendering
+            .shards()
+            .iter()
+            .filter(|shard| !shard.name.is_empty());
+        let days = seen.days(packages.map(|shard| PackageBundles {
+            package: &shard.name,
+            bundles: bundle_names(&shard.metas),
+        }));
+        let days = put_document(transaction, &budget, days);
+        let ((), mut facts, index, (_, days)) = tokio::try_join!(shards, facts, index, days)?;
+        facts.insert(SeenPackage::KIND.to_owned(), days);
         Ok(JudgedContent {
             counts,
             facts,
@@ -64,6 +79,11 @@ pub(super) async fn put_content(
         digest,
         counts: judged.counts,
     })
+}
+
+fn bundle_names(metas: &[IndexedMeta]) -> Vec<&str> {
+    let bundles = metas.iter().filter(|meta| meta.schema == "olm.bundle");
+    bundles.map(|meta| meta.name.as_str()).collect()
 }
 
 /// Content that may be published, with its documents in the store.

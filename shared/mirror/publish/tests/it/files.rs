@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use model::{Key, Kind, Outcome, Snapshot};
+use model::{Key, Kind, Outcome, SeenPackage, Snapshot};
 use publish::{PollOptions, SourceLimits, ValidationMode};
 use storekit::{Action, Call};
 use tempfile::TempDir;
@@ -68,7 +68,11 @@ impl Site<TempDir> {
         };
         let report = self.mirror.poll(&self.catalog, options).await;
         assert!(report.outcome.is_success(), "{files:?}: {:?}", report.error);
-        self.snapshot().await
+        let mut snapshot = self.snapshot().await;
+        // The days of what is gone are kept.
+        let days = snapshot.facts.remove(SeenPackage::KIND);
+        assert!(days.is_some(), "{files:?}");
+        snapshot
     }
 
     /// Returns how often the index of a published state was read since the last call.

@@ -11,12 +11,12 @@ use serde_json::value::RawValue;
 use super::words::words;
 use crate::facts::{FactKind, Recorder, is_json, json};
 use crate::parser::OlmPackage;
-use crate::{BundleFields, PackageParser, PropertyFields};
+use crate::{BundleFields, Icon, IconKind, PackageParser, PropertyFields};
 
 /// Texts by which Packages are found, each a [`SearchPackage`].
 pub const SEARCH: FactKind = FactKind {
     name: "search",
-    version: 5,
+    version: 6,
     recorder: |shard| {
         Box::new(SearchRecorder {
             name: shard.name,
@@ -67,6 +67,8 @@ struct SearchRecorder<'a> {
     at: usize,
     buffer: LineBuffer,
     package: OlmPackage,
+    icon: Option<IconKind>,
+    is_deprecated: bool,
     /// Head of each channel.
     heads: HashMap<String, String>,
     /// Head of the default channel: looked up when it may change, because the name of the channel
@@ -166,6 +168,7 @@ impl SearchRecorder<'_> {
         match meta.schema.as_str() {
             "olm.package" if is_of_graph => {
                 self.package = serde_json::from_slice(line).unwrap_or_default();
+                self.icon = Icon::read(line).map(|icon| icon.kind);
                 self.default_head = self.heads.get(self.package.default_channel()).cloned();
             }
             "olm.channel" if is_of_graph => {
@@ -179,6 +182,10 @@ impl SearchRecorder<'_> {
                     self.default_head = Some(head.clone());
                 }
                 self.heads.insert(meta.name.clone(), head);
+            }
+            "olm.deprecations" if is_of_graph => {
+                let deprecations = PackageParser::parse(line);
+                self.is_deprecated |= deprecations.deprecation("olm.package", "").is_some();
             }
             "olm.bundle" if is_head && meta.length <= BUNDLE_LINE_MAX => {
                 self.head = Some((meta.name.clone(), HeadTexts::read(line)));
@@ -257,6 +264,8 @@ impl SearchRecorder<'_> {
             keywords,
             kinds,
             words: fitting(found, &mut left).join(" "),
+            icon: self.icon.map_or("", IconKind::extension).to_owned(),
+            deprecated: self.is_deprecated,
         }
     }
 }

@@ -103,6 +103,8 @@ fn recorder_takes_texts_of_the_head_of_the_default_channel() {
         keywords: vec!["streaming".to_owned()],
         kinds: vec!["KafkaTopic".to_owned()],
         words: "apache fallback kafka kubernetes on runs uberall".to_owned(),
+        icon: String::new(),
+        deprecated: false,
     };
     let metas = package(&properties(&csv));
     for block in [1, 7, 1 << 20] {
