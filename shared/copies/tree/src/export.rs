@@ -176,7 +176,17 @@ pub async fn export(
             .into_iter()
             .flatten()
             .filter_map(Value::as_str);
-        layout.add_catalog(&catalogs, &state, tags).await?;
+        let path = format!("catalogs/{}/api/v1/metas", state.name());
+        let mut metas = NamedFile::new(path, Phase::Documents);
+        metas.url.push_str("?schema=olm.channel");
+        let metas = run.ask(&metas, None).await.into_body().collect().await;
+        let metas = metas.map(Collected::to_bytes).unwrap_or_default();
+        // A line that is no channel has no file.
+        let channels = metas.split(|byte| *byte == b'\n');
+        let channels = channels.filter_map(|line| serde_json::from_slice(line).ok());
+        layout
+            .add_catalog(&catalogs, &state, tags, channels)
+            .await?;
         names.insert(state.name().to_string());
     }
     let (files, left_out) = layout.finish();

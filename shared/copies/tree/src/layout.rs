@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 
 use api::page_files;
-use model::{Encoding, Kind, ObjectRef, Snapshot, is_dns_label};
-use reader::{PublishedCatalogs, PublishedState, ReaderError};
+use model::{
+    Encoding, Facts, Kind, ObjectRef, SearchPackage, Snapshot, StoredDocument, is_dns_label,
+};
+use reader::{Corruption, PublishedCatalogs, PublishedState, ReaderError};
+use serde::Deserialize;
 
 /// Form of the files of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +61,27 @@ impl NamedFile {
     }
 }
 
+/// Channel of a package.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct TreeChannel {
+    package: String,
+    name: String,
+}
+
+impl TreeChannel {
+    /// Returns true if its name can be that of a file: it holds no separator, and another name
+    /// cannot differ from it by case alone.
+    fn is_file(&self) -> bool {
+        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-._".contains(c);
+        let name = &self.name;
+        is_dns_label(&self.package)
+            && (1..=200).contains(&name.len())
+            && !name.starts_with('.')
+            && name.chars().all(is_plain)
+    }
+}
+
 /// All files of a tree.
 pub(crate) struct TreeLayout {
     form: TreeForm,
@@ -89,12 +113,13 @@ impl TreeLayout {
     }
 
     /// Adds the files of a catalog: its objects, those of earlier states that are stored, and its
-    /// names. `tags` are those of its image.
+    /// names. `tags` are those of its image, `channels` those of its packages.
     pub(crate) async fn add_catalog(
         &mut self,
         catalogs: &PublishedCatalogs,
         state: &PublishedState,
         tags: impl Iterator<Item = &str>,
+        channels: impl Iterator<Item = TreeChannel>,
     ) -> Result<(), ReaderError> {
         let current = state.current();
         let repository = format!("v2/{}", state.name());
@@ -119,6 +144,12 @@ impl TreeLayout {
         let mut search = named("search.json", Phase::Documents);
         search.is_needed = false;
         self.text(search, None);
+        for name in ["days.json", "changes"] {
+            let mut file = named(name, Phase::Documents);
+            file.is_needed = false;
+            self.add(file);
+        }
+        let icons = search_texts(catalogs, &snapshot).await?;
         for package in &snapshot.packages {
             let file = named(&format!("packages/{}", package.name), Phase::Documents);
             // Another name can be a folder where a package has its file, or differ from one by case
@@ -126,9 +157,20 @@ impl TreeLayout {
             // `x.gz` as the gzip bytes of `x`.
             if is_dns_label(&package.name) {
                 self.text(file, None);
+                let versions = format!("versions/{}.json", package.name);
+                self.add(named(&versions, Phase::Documents));
+                let texts = icons.as_ref().and_then(|texts| texts.part(&package.name));
+                if let Some(texts) = texts.filter(|texts| !texts.icon.is_empty()) {
+                    let icon = format!("icons/{}.{}", package.name, texts.icon);
+                    self.add(named(&icon, Phase::Documents));
+                }
             } else {
                 self.left_out.push(file.path);
             }
+        }
+        for channel in channels.filter(TreeChannel::is_file) {
+            let file = format!("versions/{}/{}.json", channel.package, channel.name);
+            self.add(named(&file, Phase::Documents));
         }
         self.add(named("content-hash", Phase::Documents));
         self.add(named("status.json", Phase::Documents));
@@ -222,5 +264,47 @@ impl TreeLayout {
 
     fn add(&mut self, file: NamedFile) {
         self.files.insert(file.path.clone(), file);
+    }
+}
+
+/// Reads the texts for search, which tell the icons; none of a state without them.
+async fn search_texts(
+    catalogs: &PublishedCatalogs,
+    snapshot: &Snapshot,
+) -> Result<Option<Facts<SearchPackage>>, ReaderError> {
+    let Some(object) = snapshot.facts("search") else {
+        return Ok(None);
+    };
+    let bytes = catalogs.object(&object).await?;
+    let corrupt = |source| ReaderError::corrupt(&object.key(), Corruption::Document(source));
+    Facts::from_stored(&bytes).map(Some).map_err(corrupt)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn channel_is_a_file_if_its_name_is_plain() {
+        let is_file = |package: &str, name: &str| {
+            let [package, name] = [package, name].map(str::to_owned);
+            TreeChannel { package, name }.is_file()
+        };
+        for name in ["stable", "stable-3.17", "v1_2", &"a".repeat(200)] {
+            assert!(is_file("etcd", name), "{name}");
+        }
+        for name in [
+            "",
+            ".a",
+            "Stable",
+            "a/b",
+            "..",
+            "a%2fb",
+            "ä",
+            &"a".repeat(201),
+        ] {
+            assert!(!is_file("etcd", name), "{name}");
+        }
+        assert!(!is_file("a/b", "stable"));
     }
 }

@@ -31,6 +31,17 @@ pub(crate) enum ApiError {
         "this state of the catalog was published without an index for search: publish it again (`catalog-mirror poll --force`)"
     )]
     NoSearch,
+    /// A published state without the days on which the mirror first saw its bundles.
+    #[error(
+        "this state of the catalog was published before days were recorded: the next publication records them"
+    )]
+    NoDays,
+    /// A package without an icon that can be shown.
+    #[error("the package has no icon that can be shown")]
+    NoIcon,
+    /// A channel that the package does not have.
+    #[error("the package has no such channel")]
+    UnknownChannel,
     /// A `since` that is not a content hash.
     #[error(
         "the query parameter since must be the content hash of an earlier state: 64 lower-case hex digits"
@@ -147,6 +158,9 @@ impl ApiError {
                 (StatusCode::NOT_FOUND, "unknown-package", "UNKNOWN")
             }
             Self::NoSearch => (StatusCode::NOT_FOUND, "no-search", "UNKNOWN"),
+            Self::NoDays => (StatusCode::NOT_FOUND, "no-days", "UNKNOWN"),
+            Self::NoIcon => (StatusCode::NOT_FOUND, "no-icon", "UNKNOWN"),
+            Self::UnknownChannel => (StatusCode::NOT_FOUND, "unknown-channel", "UNKNOWN"),
             Self::UnknownObject => (StatusCode::NOT_FOUND, "unknown-object", "BLOB_UNKNOWN"),
             Self::UnknownManifest(_) => (
                 StatusCode::NOT_FOUND,

@@ -15,7 +15,7 @@ const PLAIN: &[Route] = &["/catalogs.json", "/healthz", "/readyz", "/openapi.jso
 impl Client {
     /// Requests one of the small documents.
     pub(super) async fn documents(&mut self, catalog: &str) -> Result<(), Violation> {
-        match rand::random_range(0..8) {
+        match rand::random_range(0..9) {
             0 => self.plain(any::<Route>(PLAIN)).await,
             1 => self.listing().await,
             2 => self.status(catalog).await,
@@ -23,6 +23,7 @@ impl Client {
             4 => self.packages(catalog).await,
             5 => self.metrics().await,
             6 => self.page().await,
+            7 => self.versions(catalog).await,
             _ => self.current(catalog).await.map(drop),
         }
     }
@@ -135,6 +136,50 @@ impl Client {
             let found = self.must_get(&wanted).await?;
             let is_named = file.contains(&found.hash.to_string()[..16]);
             equal("that a file of the page has its name", &is_named, &true)?;
+        }
+        Ok(())
+    }
+
+    /// Requests the documents about one package. A catalog of the test may have none of them.
+    async fn versions(&mut self, catalog: &str) -> Result<(), Violation> {
+        let current = self.current(catalog).await?;
+        let Some(state) = self.state(catalog, current.content_hash).await? else {
+            return Ok(());
+        };
+        let name = &any(&state.packages).name;
+        let routes: [(Route, String); 7] = [
+            ("/catalogs/{catalog}/days.json", "days.json".to_owned()),
+            (
+                "/catalogs/{catalog}/packages/{package}/icon",
+                format!("packages/{name}/icon"),
+            ),
+            (
+                "/catalogs/{catalog}/icons/{file}",
+                format!("icons/{name}.svg"),
+            ),
+            (
+                "/catalogs/{catalog}/packages/{package}/versions.json",
+                format!("packages/{name}/versions.json"),
+            ),
+            (
+                "/catalogs/{catalog}/versions/{file}",
+                format!("versions/{name}.json"),
+            ),
+            (
+                "/catalogs/{catalog}/packages/{package}/channels/{channel}/versions.json",
+                format!("packages/{name}/channels/stable/versions.json"),
+            ),
+            (
+                "/catalogs/{catalog}/versions/{package}/{file}",
+                format!("versions/{name}/stable.json"),
+            ),
+        ];
+        for (route, path) in routes {
+            let path = format!("/catalogs/{catalog}/{path}");
+            let wanted = CheckedRequest::new(route, path, Expectation::Content);
+            if self.get(&wanted).await?.is_none() {
+                self.fine(&wanted);
+            }
         }
         Ok(())
     }

@@ -157,7 +157,11 @@ impl App {
         Ok(self.catalogs.run(size, add).await)
     }
 
-    async fn read_package(&self, shard: Option<&ShardRef>) -> Result<Option<Package>, ReaderError> {
+    /// Reads a Shard as a Package.
+    pub(super) async fn read_package(
+        &self,
+        shard: Option<&ShardRef>,
+    ) -> Result<Option<Package>, ReaderError> {
         let Some(shard) = shard else {
             return Ok(None);
         };

@@ -22,7 +22,7 @@ use crate::{
 const ROW_BYTES: u64 = 2 << 10;
 
 /// Returns the document with this identity, which is made of so many rows if it is not in memory.
-async fn list<F>(
+pub(super) async fn list<F>(
     call: RouteCall<'_>,
     identity: Sha256,
     rows: usize,
@@ -42,7 +42,7 @@ where
 }
 
 /// Returns a hash that no other list has: of its kind, of what it is made from, and of the query.
-fn identity(kind: &str, made_from: &[Sha256], query: &str) -> Sha256 {
+pub(super) fn identity(kind: &str, made_from: &[Sha256], query: &str) -> Sha256 {
     let mut text = kind.as_bytes().to_vec();
     for hash in made_from {
         text.extend_from_slice(hash.as_bytes());

@@ -10,6 +10,7 @@ mod listing;
 mod metas;
 mod page;
 mod registry;
+mod versions;
 
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
@@ -55,6 +56,13 @@ pub(crate) const ROUTES: &[Route] = &[
     Route { path: "/catalogs/{catalog}/search.json", handler: |call| Box::pin(page::search_document(call)) },
     Route { path: "/catalogs/{catalog}/search", handler: |call| Box::pin(listing::search(call)) },
     Route { path: "/catalogs/{catalog}/packages/{package}", handler: |call| Box::pin(metas::package(call)) },
+    Route { path: "/catalogs/{catalog}/packages/{package}/icon", handler: |call| Box::pin(versions::icon(call)) },
+    Route { path: "/catalogs/{catalog}/icons/{file}", handler: |call| Box::pin(versions::icon(call)) },
+    Route { path: "/catalogs/{catalog}/packages/{package}/versions.json", handler: |call| Box::pin(versions::package_versions(call)) },
+    Route { path: "/catalogs/{catalog}/versions/{file}", handler: |call| Box::pin(versions::package_versions(call)) },
+    Route { path: "/catalogs/{catalog}/packages/{package}/channels/{channel}/versions.json", handler: |call| Box::pin(versions::channel_versions(call)) },
+    Route { path: "/catalogs/{catalog}/versions/{package}/{file}", handler: |call| Box::pin(versions::channel_versions(call)) },
+    Route { path: "/catalogs/{catalog}/days.json", handler: |call| Box::pin(versions::days(call)) },
     Route { path: OBJECT, handler: |call| Box::pin(documents::object(call)) },
     Route { path: "/v2/", handler: |call| Box::pin(registry::base(call)) },
     Route { path: "/v2", handler: |call| Box::pin(registry::base(call)) },

@@ -2,7 +2,7 @@
 
 use model::{
     CatalogImage, CatalogName, Catalogs, Current, Document, Facts, Key, Kind, ObjectDigest,
-    SearchPackage, Sha256, Snapshot,
+    SearchPackage, SeenPackage, Sha256, Snapshot,
 };
 use olm::SEARCH;
 use store::{Store, StoreExt};
@@ -24,6 +24,8 @@ pub(crate) struct Publication<'a> {
     pub(crate) identity: bool,
     /// True if packages can be found by their names.
     pub(crate) search: bool,
+    /// Days on which the bundles were first seen, if they are recorded.
+    pub(crate) days: Option<Facts<SeenPackage>>,
 }
 
 impl Default for Publication<'_> {
@@ -32,6 +34,7 @@ impl Default for Publication<'_> {
             name: "demo",
             identity: false,
             search: true,
+            days: None,
         }
     }
 }
@@ -80,6 +83,9 @@ pub(crate) async fn publish(
     }
     if publication.search {
         builder = builder.facts(SEARCH.name, &texts);
+    }
+    if let Some(days) = &publication.days {
+        builder = builder.facts(SeenPackage::KIND, days);
     }
     let built = builder.build();
     for (key, bytes) in &built.objects {

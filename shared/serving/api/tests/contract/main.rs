@@ -21,5 +21,6 @@ mod sockets;
 mod states;
 mod traversal;
 mod trusted;
+mod versions;
 
 mod world;
