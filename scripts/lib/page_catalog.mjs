@@ -1,4 +1,4 @@
-// Compares what the page makes of whole catalogs with what other programs make of them. The functions of the page run without a page.
+// Compares what the page makes of whole catalogs with what other programs make of them.
 //
 //   node page_catalog.mjs edges LINES EDGES                          upgrades, with the edges that `opm-oracle graph` prints
 //   node page_catalog.mjs ways LINES PAIRS PROGRAM STORE CATALOG     ways between random pairs, with those of `catalog-mirror upgrade`
@@ -6,11 +6,7 @@
 //   node page_catalog.mjs basket LINES SEED IMAGE FILE             an ImageSetConfiguration of some packages; prints what it chooses
 import { execFile } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
-
-const PAGE = `${dirname(new URL(import.meta.url).pathname)}/../../shared/serving/api/page/page.js`;
-const script = readFileSync(PAGE, 'utf8').replace(/addEventListener\('hashchange', show\);\nshow\(\);\n$/, 'return { Package, extension, subscription, imageSet };');
-const { Package, extension, subscription, imageSet } = new Function(script)();
+import { Package, extension, imageSet, subscription } from '../../shared/serving/api/page/rules.js';
 
 // Packages of a catalog, read as the page reads them.
 function packages(lines) {
@@ -68,8 +64,10 @@ async function compareWays(lines, pairs, program, store, catalog) {
 function manifests(lines) {
   for (const found of packages(lines).values()) {
     for (const channel of found.channels.keys()) {
-      const head = found.bundles.get(found.heads(channel)[0]);
-      if (head) console.log(`---\n${extension(found.name, channel, head.version)}---\n${subscription(found.name, channel, head.name, 'catalog')}`);
+      const bundle = found.bundles.get(found.heads(channel)[0]);
+      if (!bundle) continue;
+      const options = { found, channel, bundle, suffix: 'catalog-latest', mode: found.modes(bundle.name)[0], sourceNamespace: 'olm', isHead: true };
+      console.log(`---\n${extension(options)}---\n${subscription(options)}`);
     }
   }
 }
@@ -80,7 +78,7 @@ function basket(lines, seed, image, file) {
     const head = found.version(found.heads(channel)[0]);
     return ['c', found.name, channel, at % 3 === 0 ? head : '', at % 3 === 0 ? head : ''];
   }));
-  writeFileSync(file, imageSet(items, new Map([['c', image]]), new Map(chosen.map(({ name, defaultChannel }) => [`c/${name}`, defaultChannel]))));
+  writeFileSync(file, imageSet(items, new Map([['c', { catalog: image }]]), new Map(chosen.map(({ name, defaultChannel }) => [`c/${name}`, defaultChannel]))));
   for (const [, name, channel, least] of items) console.log(name, channel, least);
 }
 

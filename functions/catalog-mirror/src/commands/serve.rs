@@ -166,6 +166,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let settings = api::HttpSettings {
         ready: is_ready.clone(),
         origins: api::Origins::of_mirror(config.server.readers.is_some(), &config.server.cors),
+        title: config.server.title.clone(),
         ..api::HttpSettings::default()
     };
     let names: Vec<String> = config

@@ -1,15 +1,22 @@
 // The page of a mirror. It reads the mirror's documents by relative URLs, so it works below any path. Catalogs are foreign input:
 // their texts become nodes and never HTML, which the policy of the page also forbids to the browser.
 
+import {
+  Package, SearchIndex, TEXT_MAX, TEXT_WHOLE, catalogImage, escaped, extension, firstSeen, imageSet, isReference, lastSeen, list, manifestSuffix, string, subscription, terms,
+} from './rules.js';
+
 // --- Limits
 
-const TEXT_MAX = 200; // characters of a text before "more"
-const TEXT_WHOLE = 100_000; // characters of any text
 const ROWS = 100; // rows of a list before "more"
+const GRAPH_ROWS = 300; // versions of a channel before "more"
+const LANES = 6; // lines beside each other in a graph
 const ICON_MAX = 700_000; // characters of base64, 512 kB
 const CHANGES_MAX = 200; // packages of one list of changes
+const OPTIONS_MAX = 10_000; // versions in a select
+const VALUES = 8; // values of a facet before "more"
+const SKELETON_MS = 100; // time before a view that is not ready shows that it comes
 const ICONS = ['image/svg+xml', 'image/png', 'image/jpeg', 'image/gif', 'image/webp'];
-const LIFECYCLE = 'io.openshift.operators.lifecycles.v1alpha1';
+const LEVELS = ['Basic Install', 'Seamless Upgrades', 'Full Lifecycle', 'Deep Insights', 'Auto Pilot'];
 
 // --- Nodes
 
@@ -29,12 +36,6 @@ function svg(name, fields, ...children) {
   node.append(...children);
   return node;
 }
-
-// Shows what a reader would not see: control, direction and other format characters.
-const escaped = (value) =>
-  (typeof value === 'string' ? value : value === undefined || value === null ? '' : JSON.stringify(value))
-    .slice(0, TEXT_WHOLE)
-    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (letter) => `\\u{${letter.codePointAt(0).toString(16)}}`);
 
 // Returns foreign text, cut without a button: for links and buttons, which hold no others.
 const brief = (value, most = TEXT_MAX) => el('bdi', {}, escaped(value).slice(0, most));
@@ -59,51 +60,76 @@ function link(url, label) {
   if (!['https:', 'http:', 'mailto:'].includes(target.protocol)) return text(label || url);
   const host = target.host || target.pathname;
   const anchor = el('a', { href: target.href, target: '_blank', rel: 'noopener noreferrer' }, brief(label || host));
-  return label && label !== host ? [anchor, ' ', el('small', {}, `(${escaped(host).slice(0, TEXT_MAX)})`)] : anchor;
+  return label && !label.startsWith(host) ? [anchor, ' ', el('small', {}, `(${escaped(host).slice(0, TEXT_MAX)})`)] : anchor;
 }
 
-function icon(found) {
-  const { base64data: data, mediatype } = found ?? {};
-  if (typeof data !== 'string' || data.length > ICON_MAX || !ICONS.includes(mediatype) || !/^[A-Za-z0-9+/=\s]+$/.test(data)) return;
-  const image = el('img', { src: `data:${mediatype};base64,${data.replace(/\s/g, '')}`, alt: '', loading: 'lazy' });
-  image.addEventListener('error', () => image.remove());
+// Returns the letter that stands for a package without an icon.
+const letter = (name) => el('span', { class: 'icon', 'aria-hidden': 'true' }, /[\p{L}\p{N}]/u.exec(escaped(name))?.[0].toUpperCase() ?? '');
+
+function picture(name, source) {
+  const image = el('img', { class: 'icon', src: source, alt: '', loading: 'lazy', decoding: 'async' });
+  image.addEventListener('error', () => image.replaceWith(letter(name)));
   return image;
 }
 
+function icon(name, found) {
+  const { base64data: data, mediatype } = found ?? {};
+  if (typeof data !== 'string' || !data || data.length > ICON_MAX || !ICONS.includes(mediatype) || !/^[A-Za-z0-9+/=\s]+$/.test(data)) return letter(name);
+  return picture(name, `data:${mediatype};base64,${data.replace(/\s/g, '')}`);
+}
+
 const facts = (rows) =>
-  el('dl', { class: 'facts' }, rows.filter(([, value]) => value && value.length !== 0).map(([name, value]) => [el('dt', {}, name), el('dd', {}, value)]));
+  el('dl', { class: 'facts' }, rows.filter(([, value]) => value && value.length !== 0).map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, value))));
 
 // Returns items with commas between them.
 const commas = (items) => items.flatMap((item, at) => (at ? [', ', item] : [item]));
 
-// Returns a list of which some rows are shown at first.
-function rows(items, row, make) {
+const plural = (count, one) => `${count.toLocaleString('en')} ${one}${count === 1 ? '' : 's'}`;
+
+// Returns a list of which some rows are shown at first. A place that is returned to has as many rows as it had.
+function rows(items, row, make, first = ROWS) {
   const node = make();
   let shown = 0;
-  const more = el('button', { type: 'button', click: () => show(shown + 5 * ROWS) });
+  const more = el('button', { type: 'button', class: 'wide', click: () => { show(shown + 5 * first); remember({ rows: shown }); } });
   const show = (until) => {
-    node.append(...items.slice(shown, until).map(row));
+    node.append(...items.slice(shown, until).map((item, at) => row(item, shown + at)).flat());
     shown = Math.min(until, items.length);
-    more.textContent = `Show more: ${items.length - shown} are left`;
+    more.textContent = `Show more (${(items.length - shown).toLocaleString('en')} left)`;
     more.hidden = shown === items.length;
   };
-  show(ROWS);
+  show(Math.max(first, history.state?.rows ?? 0));
   return [node, more];
 }
 
-function copied(title, content, level = 'h3') {
-  const said = el('span', { role: 'status' });
-  const copy = async () => {
+// Returns a select with a label. `options` are [value, label].
+function choice(label, name, options, value, change) {
+  const select = el('select', { name, change: () => change(select.value) },
+    options.map(([option, said]) => el('option', { value: option, selected: option === value }, escaped(said).slice(0, 80))));
+  return el('label', {}, el('span', {}, label), select);
+}
+
+function copyButton(label, content) {
+  const button = el('button', { type: 'button', click: async () => {
     try {
       await navigator.clipboard.writeText(content);
-      said.textContent = ' Copied';
+      said.textContent = 'Copied';
     } catch {
-      said.textContent = ' The browser does not allow it: select the text';
+      said.textContent = 'The browser does not allow it: select the text';
     }
-  };
-  return el('section', { 'aria-label': title }, el(level, {}, title), el('button', { type: 'button', click: copy }, `Copy ${title}`), said,
+  } }, label);
+  const said = el('span', { role: 'status', class: 'quiet' });
+  return [button, said];
+}
+
+// Returns a file to copy or to download.
+function fileOf(title, name, content, level = 'h3') {
+  const download = el('a', { class: 'button', href: URL.createObjectURL(new Blob([content], { type: 'application/yaml' })), download: name }, 'Download');
+  return el('section', { class: 'file', 'aria-label': title },
+    el('div', { class: 'file-head' }, el(level, {}, title), el('div', { class: 'buttons' }, copyButton('Copy', content), download)),
     el('pre', { tabindex: '0' }, el('code', {}, content)));
 }
+
+const command = (content) => el('div', { class: 'command' }, el('pre', { tabindex: '0' }, el('code', {}, content)), copyButton('Copy', content));
 
 // --- Markdown, as nodes. Raw HTML and images stay text.
 
@@ -117,8 +143,8 @@ function inline(source) {
     nodes.push(escaped(source.slice(end, found.index)));
     end = found.index + all.length;
     if (code) nodes.push(el('code', {}, escaped(code)));
-    else if (strong || bold) nodes.push(el('strong', {}, escaped(strong || bold)));
-    else if (emphasis) nodes.push(el('em', {}, escaped(emphasis)));
+    else if (strong || bold) nodes.push(el('strong', {}, inline(strong || bold)));
+    else if (emphasis) nodes.push(el('em', {}, inline(emphasis)));
     else nodes.push(link(target || url, label));
   }
   return [...nodes, escaped(source.slice(end))];
@@ -139,7 +165,7 @@ const BLOCKS = [
   [/^\s{0,3}#{1,6}\s/, (lines) => el('h3', {}, inline(lines.pop().replace(/^[\s#]+|[\s#]+$/g, '')))],
   [/^\s*([-*+]|\d{1,9}[.)])\s/, (lines) => {
     const list = el(/^\s*\d/.test(lines.at(-1)) ? 'ol' : 'ul', {});
-    while (lines.length && lines.at(-1).trim()) {
+    while (lines.length && lines.at(-1).trim() && !/^\s{0,3}(#{1,6}\s|```)/.test(lines.at(-1))) {
       const item = lines.pop();
       if (/^\s*([-*+]|\d{1,9}[.)])\s/.test(item) || !list.lastChild) list.append(el('li', {}, inline(item.replace(/^\s*\S+\s+/, ''))));
       else list.lastChild.append(' ', ...inline(item.trim()).flat(Infinity));
@@ -225,235 +251,7 @@ async function lines(path, signal, cache, each) {
   if (rest.join('').trim()) throw new Failure(200, path, `The answer for ${path} ends in the middle of a line`);
 }
 
-// --- Versions (semver.org 2.0.0; ranges as OLM reads them)
-
-function parseVersion(value) {
-  const found = /^(0|[1-9]\d{0,14})\.(0|[1-9]\d{0,14})\.(0|[1-9]\d{0,14})(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?$/.exec(value ?? '');
-  return found && { numbers: found.slice(1, 4).map(Number), pre: found[4]?.split('.') ?? [] };
-}
-
-// Returns the order of two versions that were read.
-function orderOf(a, b) {
-  for (let at = 0; at < 3; at++) if (a.numbers[at] !== b.numbers[at]) return a.numbers[at] - b.numbers[at];
-  if (!a.pre.length || !b.pre.length) return b.pre.length - a.pre.length;
-  for (let at = 0; at < Math.min(a.pre.length, b.pre.length); at++) {
-    const [left, right] = [a.pre[at], b.pre[at]];
-    if (left === right) continue;
-    const [isLeft, isRight] = [/^\d+$/.test(left), /^\d+$/.test(right)];
-    if (isLeft && isRight) return left.length - right.length || (left < right ? -1 : 1);
-    if (isLeft !== isRight) return isLeft ? -1 : 1;
-    return left < right ? -1 : 1;
-  }
-  return a.pre.length - b.pre.length;
-}
-
-const COMPARED = {
-  '': (order) => order === 0, '=': (order) => order === 0, '==': (order) => order === 0, '!=': (order) => order !== 0, '!': (order) => order !== 0,
-  '>': (order) => order > 0, '>=': (order) => order >= 0, '<': (order) => order < 0, '<=': (order) => order <= 0,
-};
-
-// Returns the tests of one part of a range, such as `>=1.2.x`; undefined if it cannot be read.
-function testsOf(part) {
-  const [, operator, bound] = /^(\D*)(\d.*)$/.exec(part) ?? [];
-  if (!Object.hasOwn(COMPARED, operator ?? 'none')) return undefined;
-  const [, major, minor] = /^(\d+)(?:\.(\d+|x))?\.x$/.exec(bound) ?? [];
-  if (major === undefined) {
-    const parsed = parseVersion(bound);
-    return parsed && [(version) => COMPARED[operator](orderOf(version, parsed))];
-  }
-  // `1.x` ends before 2.0.0, and both `1.0.x` and `1.x.x` before 1.1.0.
-  const number = Number(minor ?? 0) || 0;
-  const low = `${major}.${number}.0`;
-  const end = minor === undefined ? `${Number(major) + 1}.0.0` : `${major}.${number + 1}.0`;
-  const parts = { '>': [`>=${end}`], '>=': [`>=${low}`], '<': [`<${low}`], '<=': [`<${end}`], '!': [`<${low}`, `>=${end}`] }[operator.replace('!=', '!')];
-  return (parts ?? [`>=${low}`, `<${end}`]).flatMap(testsOf);
-}
-
-// Returns a test of versions that were read. A range that cannot be read has no versions.
-function parseRange(range) {
-  const wanted = [[]];
-  for (const part of range.slice(0, 10_000).trim().replace(/([<>=])\s+/g, '$1').split(/\s+/)) {
-    const tests = part === '||' ? [] : testsOf(part);
-    if (!tests) return () => false;
-    if (part === '||') wanted.push([]);
-    wanted.at(-1).push(...tests);
-  }
-  return (version) => wanted.every((all) => all.length) && wanted.some((all) => all.every((test) => test(version)));
-}
-
-// --- A package
-
-const list = (value) => (Array.isArray(value) ? value : []);
-const string = (value) => (typeof value === 'string' ? value : '');
-
-// Reads the lines of a package, and keeps what the page shows.
-class Package {
-  constructor(name) {
-    Object.assign(this, { name, description: '', defaultChannel: '', channels: new Map(), bundles: new Map(), deprecations: [], lifecycles: [], texts: new Map() });
-  }
-
-  // Equal descriptions of many versions are kept once.
-  kept(value) {
-    if (!this.texts.has(value)) this.texts.set(value, value);
-    return this.texts.get(value);
-  }
-
-  add(line) {
-    const meta = JSON.parse(line);
-    if (meta.schema === 'olm.package') {
-      this.description = string(meta.description);
-      this.defaultChannel = string(meta.defaultChannel);
-      this.icon = meta.icon;
-    } else if (meta.schema === 'olm.channel') {
-      const entries = list(meta.entries).filter((entry) => typeof entry?.name === 'string');
-      this.channels.set(string(meta.name), entries.map(({ name, replaces, skips, skipRange }) => ({
-        name, replaces: string(replaces), skips: list(skips).filter((skip) => typeof skip === 'string'), skipRange: string(skipRange), inRange: parseRange(string(skipRange)),
-      })));
-    } else if (meta.schema === 'olm.bundle') this.addBundle(meta);
-    else if (meta.schema === 'olm.deprecations') this.deprecations.push(...list(meta.entries));
-    else if (meta.schema === LIFECYCLE) this.lifecycles.push(list(meta.versions));
-  }
-
-  addBundle(meta) {
-    const bundle = { name: string(meta.name), image: string(meta.image), version: '', provided: [], required: [], packages: [] };
-    for (const { type, value } of list(meta.properties).filter((property) => property?.value)) {
-      if (type === 'olm.package') bundle.version = string(value.version);
-      else if (type === 'olm.gvk') bundle.provided.push(value);
-      else if (type === 'olm.gvk.required') bundle.required.push(value);
-      else if (type === 'olm.package.required') bundle.packages.push(value);
-      else if (type === 'olm.csv.metadata') bundle.csv = this.csv(value);
-    }
-    bundle.parsed = parseVersion(bundle.version);
-    this.bundles.set(bundle.name, bundle);
-  }
-
-  csv({ displayName, description, provider, links, maintainers, installModes, minKubeVersion, annotations }) {
-    return {
-      displayName: this.kept(string(displayName)), description: this.kept(string(description)), provider: string(provider?.name),
-      links: list(links).slice(0, 50), maintainers: list(maintainers).slice(0, 50), installModes: list(installModes),
-      minKubeVersion: string(minKubeVersion), capabilities: string(annotations?.capabilities),
-    };
-  }
-
-  version(name) {
-    return this.bundles.get(name)?.version || '';
-  }
-
-  parsed(name) {
-    return this.bundles.get(name)?.parsed;
-  }
-
-  // Orders names by their versions, those without one first.
-  compare(one, other) {
-    const [a, b] = [this.parsed(one), this.parsed(other)];
-    return (a && b ? orderOf(a, b) : (a ? 1 : 0) - (b ? 1 : 0)) || (one < other ? -1 : one > other ? 1 : 0);
-  }
-
-  // Entries of a channel that no other entry replaces or skips.
-  heads(channel) {
-    const entries = this.channels.get(channel) ?? [];
-    const left = new Set(entries.flatMap(({ replaces, skips }) => [replaces, ...skips]));
-    return entries.filter(({ name }) => !left.has(name)).map(({ name }) => name);
-  }
-
-  head() {
-    return this.heads(this.defaultChannel)[0];
-  }
-
-  // Names of all versions, the newest first, also of entries without a bundle.
-  versions() {
-    const names = new Set([...this.bundles.keys(), ...[...this.channels.values()].flat().map(({ name }) => name)]);
-    return [...names].sort((one, other) => this.compare(other, one));
-  }
-
-  deprecation(schema, name) {
-    return this.deprecations.find(({ reference }) => reference?.schema === schema && (name === undefined || reference.name === name))?.message;
-  }
-
-  // Returns true if a channel's entry upgrades from a version.
-  upgrades(entry, from) {
-    return entry.replaces === from || entry.skips.includes(from) || (this.parsed(from) && entry.inRange(this.parsed(from)));
-  }
-
-  // Fewest steps from one version to another within a channel, of several ways the one over the newest; undefined if there is none.
-  steps(channel, from, to) {
-    const entries = [...(this.channels.get(channel) ?? [])].sort((one, other) => this.compare(other.name, one.name));
-    if (!entries.some(({ name }) => name === to)) return undefined;
-    const ranged = entries.filter(({ skipRange }) => skipRange);
-    const named = new Map();
-    for (const entry of entries) {
-      for (const name of [entry.replaces, ...entry.skips]) {
-        if (!named.has(name)) named.set(name, []);
-        named.get(name).push(entry);
-      }
-    }
-    const before = new Map([[from, undefined]]);
-    for (const at of before.keys()) {
-      if (at === to) {
-        const way = [];
-        for (let step = to; step !== undefined; step = before.get(step)) way.unshift(step);
-        return way;
-      }
-      // Without ranges only what names the version is asked: a channel may have 10,000 entries.
-      for (const entry of ranged.length ? entries : named.get(at) ?? []) if (!before.has(entry.name) && this.upgrades(entry, at)) before.set(entry.name, at);
-    }
-  }
-
-  // Reason for which no channel leads from one version to another.
-  reason(from, to) {
-    const both = [...this.channels].filter(([, entries]) => [from, to].every((name) => entries.some((entry) => entry.name === name)));
-    if (!both.length) return 'No channel has both versions.';
-    if (this.compare(from, to) > 0) return 'Upgrades lead to newer versions only.';
-    return `No upgrades lead from this version to that one in ${both.map(([name]) => escaped(name).slice(0, TEXT_MAX)).slice(0, 10).join(', ')}.`;
-  }
-
-  // Support of a version on a day: by its document, if there is exactly one.
-  support(version, day) {
-    const parsed = parseVersion(version);
-    const minor = parsed && `${parsed.numbers[0]}.${parsed.numbers[1]}`;
-    const found = this.lifecycles.length === 1 ? this.lifecycles[0].find((one) => one?.name === minor) : undefined;
-    if (!found) return { until: 'no data', on: 'no data' };
-    const phases = list(found.phases);
-    const phase = phases.find(({ startDate, endDate }) => startDate <= day && day <= endDate);
-    const platform = list(found.platformCompatibility).find(({ name }) => name === 'openshift');
-    return {
-      until: phase ? `${phase.name} until ${phase.endDate}` : phases.some(({ startDate }) => startDate > day) ? 'not yet' : 'self-support',
-      on: list(platform?.versions).join(', ') || 'no data',
-    };
-  }
-}
-
-// --- Search, by the rules of the mirror's own
-
-const fold = (value) => value.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
-const split = (value) => value.split(/[^\p{L}\p{N}\p{M}]+/u).filter(Boolean);
-const terms = (value) => split(value).flatMap((word) => split(fold(word)));
-const words = (value) => split(value).flatMap((word) => [word, ...word.split(/(?<=[^\p{Lu}])(?=\p{Lu})/u)]).flatMap(terms);
-
-// Returns packages with their words by weight.
-function indexed(document) {
-  const packages = Object.entries({ ...document.packages, ...document.shortened });
-  return packages.map(([name, found]) => ({
-    name,
-    ...found,
-    fields: [
-      [8, words(name)], [7, words(string(found.displayName))], [5, words([...list(found.keywords), ...list(found.kinds)].join(' '))],
-      [3, words(string(found.provider))], [2, words(string(found.summary))], [1, string(found.words).split(' ')],
-    ],
-  }));
-}
-
-function score(found, query) {
-  let sum = 0;
-  for (const term of query) {
-    const field = found.fields.find(([, all]) => all.some((word) => word.startsWith(term)));
-    if (!field) return 0;
-    sum += field[0] + (field[1].includes(term) ? 1 : 0);
-  }
-  return sum;
-}
-
-// --- Places: `#/c/CATALOG/p/PACKAGE?channel=NAME`. The basket stays in all of them.
+// --- Places: `#/c/CATALOG/p/PACKAGE/TAB?channel=NAME`
 
 function place() {
   const [path, query] = location.hash.slice(1).split('?');
@@ -463,93 +261,60 @@ function place() {
 
 function href(parts, fields = {}) {
   const query = new URLSearchParams();
-  for (const item of place().query.getAll('b')) query.append('b', item);
-  for (const [key, value] of Object.entries(fields)) if (value) query.set(key, value);
+  for (const [key, value] of Object.entries(fields)) for (const one of [value].flat()) if (value) query.append(key, one);
   return `#/${parts.map(encodeURIComponent).join('/')}${query.size ? `?${query}` : ''}`;
 }
 
+// Keeps something beside the place in the history, for when it is returned to.
+function remember(fields) {
+  history.replaceState({ ...history.state, ...fields }, '');
+}
+
+let writing;
+
+// Writes the address of what is typed, after a pause: browsers refuse too many changes.
+function address(parts, fields) {
+  clearTimeout(writing);
+  writing = setTimeout(() => history.replaceState({}, '', href(parts, fields)), 150);
+}
+
+// --- The basket: [catalog, package, channel, least version, most version]. This browser keeps it, and the address of its view shares it.
+
+let held = [];
+
+function readItems(items) {
+  const parsed = list(items).map((item) => { try { return JSON.parse(item); } catch { return undefined; } });
+  return parsed.filter((item) => Array.isArray(item) && item.length === 5 && item.every((part) => typeof part === 'string'));
+}
+
 function basket() {
-  const items = place().query.getAll('b').map((item) => { try { return JSON.parse(item); } catch { return undefined; } });
-  return items.filter((item) => Array.isArray(item) && item.length === 5 && item.every((part) => typeof part === 'string'));
+  try {
+    return readItems(JSON.parse(localStorage.getItem('basket')));
+  } catch {
+    return held;
+  }
 }
 
 function setBasket(items) {
-  const { parts, query } = place();
-  query.delete('b');
-  for (const item of items) query.append('b', JSON.stringify(item));
-  location.hash = `#/${parts.map(encodeURIComponent).join('/')}${query.size ? `?${query}` : ''}`;
-}
-
-// --- What a site takes away. Each foreign value is quoted: a JSON text is a double-quoted scalar of YAML.
-
-const quote = (value) => String(JSON.stringify(value)).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (letter) => {
-  const code = letter.codePointAt(0).toString(16);
-  return code.length > 4 ? `\\U${code.padStart(8, '0')}` : `\\u${code.padStart(4, '0')}`;
-});
-
-// People paste a reference into a shell, which would run another text.
-const isReference = (image) => /^[A-Za-z0-9][A-Za-z0-9._:/@-]*$/.test(image);
-
-// OLM v1 takes names of channels that are subdomains of DNS (RFC 1123). For another one, such as Stable, the version alone selects.
-const isSubdomain = (name) => name.length <= 253 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(name);
-
-const extension = (name, channel, version) => `apiVersion: olm.operatorframework.io/v1
-kind: ClusterExtension
-metadata:
-  name: ${quote(name)}
-spec:
-  namespace: ${quote(name)}
-  serviceAccount:
-    name: ${quote(`${name}-installer`)}
-  source:
-    sourceType: Catalog
-    catalog:
-      packageName: ${quote(name)}
-${isSubdomain(channel) ? `      channels: [${quote(channel)}]\n` : ''}      version: ${quote(version)}
-`;
-
-const subscription = (name, channel, bundle, catalog) => `apiVersion: operators.coreos.com/v1alpha1
-kind: Subscription
-metadata:
-  name: ${quote(name)}
-  namespace: openshift-operators
-spec:
-  name: ${quote(name)}
-  channel: ${quote(channel)}
-  startingCSV: ${quote(bundle)}
-  source: ${quote(catalog)}
-  sourceNamespace: openshift-marketplace
-`;
-
-// Returns the image of a catalog: that of its source by digest, or the mirror's own.
-function catalogImage(catalog, { source }) {
-  const isImage = /^sha256:[0-9a-f]{64}$/.test(source?.revision) && !/^(dir|oci|git|compose|https?|archive|catalog)[:+]/.test(source.ref);
-  if (!isImage) return `${location.host}/${catalog}:latest`;
-  const [repository] = source.ref.replace(/^docker:\/\//, '').split('@');
-  return `${repository.replace(/:[^:/]*$/, '')}@${source.revision}`;
-}
-
-function imageSet(items, images, defaults) {
-  const out = ['apiVersion: mirror.openshift.io/v2alpha1', 'kind: ImageSetConfiguration', 'mirror:', '  operators:'];
-  for (const catalog of new Set(items.map(([of]) => of))) {
-    out.push(`    - catalog: ${quote(images.get(catalog))}`, '      packages:');
-    const ofCatalog = items.filter(([of]) => of === catalog);
-    for (const name of new Set(ofCatalog.map(([, of]) => of))) {
-      const channels = ofCatalog.filter(([, of]) => of === name);
-      out.push(`        - name: ${quote(name)}`);
-      if (!channels.some(([, , channel]) => channel === defaults.get(`${catalog}/${name}`))) out.push(`          defaultChannel: ${quote(channels[0][2])}`);
-      out.push('          channels:');
-      for (const [, , channel, least, most] of channels) {
-        out.push(`            - name: ${quote(channel)}`);
-        if (least) out.push(`              minVersion: ${quote(least)}`);
-        if (most) out.push(`              maxVersion: ${quote(most)}`);
-      }
-    }
+  held = items;
+  try {
+    localStorage.setItem('basket', JSON.stringify(items.map((item) => JSON.stringify(item))));
+  } catch {
+    // Without storage the basket lasts as long as the page.
   }
-  return `${out.join('\n')}\n`;
+  showBasketLink();
 }
 
-// --- Views
+const basketPlace = (items) => href(['basket'], { b: items.map((item) => JSON.stringify(item)) });
+
+function showBasketLink() {
+  const items = basket();
+  const link = document.querySelector('#basket-link');
+  link.href = basketPlace(items);
+  link.textContent = items.length ? `Basket (${items.length})` : 'Basket';
+}
+
+// --- Parts of views
 
 const heading = (...children) => el('h1', { tabindex: '-1' }, children);
 
@@ -558,300 +323,664 @@ function age(value) {
   if (Number.isNaN(then.getTime())) return text(value);
   const minutes = Math.max(0, Math.round((Date.now() - then) / 60_000));
   const [count, unit] = minutes < 120 ? [minutes, 'minute'] : minutes < 2880 ? [Math.round(minutes / 60), 'hour'] : [Math.round(minutes / 1440), 'day'];
-  return el('time', { datetime: then.toISOString(), title: then.toISOString() }, `${count} ${unit}${count === 1 ? '' : 's'} ago`);
+  return el('time', { datetime: then.toISOString(), title: then.toISOString() }, minutes < 1 ? 'just now' : `${plural(count, unit)} ago`);
 }
 
-async function viewCatalogs({ signal }) {
+const dayNode = (day) => el('time', { datetime: day }, day);
+const mark = (kind, ...said) => el('span', { class: `mark ${kind}` }, said);
+
+// Returns the way to a place: [label, parts], the last one without a link.
+const crumbs = (...steps) => el('nav', { 'aria-label': 'Breadcrumb', class: 'crumbs' }, el('ol', {},
+  [['Catalogs', []], ...steps].map(([label, parts]) => el('li', {}, parts ? el('a', { href: href(parts) }, brief(label, 60)) : el('span', { 'aria-current': 'page' }, brief(label, 60))))));
+
+const tabs = (label, items) => el('nav', { 'aria-label': label, class: 'tabs' }, items.map(([name, target, isCurrent]) => el('a', { href: target, 'aria-current': isCurrent && 'page' }, name)));
+
+// Returns one package of a list. `catalog` is said if several are searched.
+function packageRow(catalog, found, days, isCatalogSaid) {
+  const { name, displayName, summary, version, channel, provider, icon: ending, deprecated } = found;
+  const day = lastSeen(days, name);
+  return el('li', { class: 'card' },
+    ending ? picture(displayName || name, catalogPath(catalog, `icons/${encodeURIComponent(name)}.${encodeURIComponent(ending)}`)) : letter(displayName || name),
+    el('div', { class: 'card-body' },
+      el('div', { class: 'card-title' },
+        el('a', { href: href(['c', catalog, 'p', name]) }, brief(displayName || name)), deprecated && mark('warn', 'Deprecated'), el('small', {}, brief(name, 80))),
+      el('p', { class: 'summary' }, brief(unescapedLines(summary), 400)),
+      el('small', {}, [provider && brief(provider, 80), isCatalogSaid && brief(catalog)].filter(Boolean).flatMap((part, at) => (at ? [' · ', part] : [part])))),
+    el('div', { class: 'card-side' }, version && el('strong', {}, brief(version, 40)), channel && el('small', {}, brief(channel, 40)), day && el('small', {}, dayNode(day))));
+}
+
+// Texts that were recorded before line ends became spaces.
+const unescapedLines = (value) => string(value).replace(/(\\u\{[9ad]\})+/g, ' ');
+
+// Returns a field for a search, which `/` goes to.
+const searchField = (label, value, input) => el('label', { class: 'search' }, el('span', { class: 'hidden' }, label),
+  el('input', { type: 'search', name: 'q', value, placeholder: label, autocomplete: 'off', spellcheck: 'false', 'aria-keyshortcuts': '/', input }), el('kbd', { 'aria-hidden': 'true' }, '/'));
+
+// --- Catalogs
+
+// An unavailable catalog, or one without such a document, is absent.
+const absent = (error) => { if (error.status === 404) return undefined; throw error; };
+
+// Returns a source without the folders in which it lies on the server.
+const shown = (ref) => string(ref).replace(/^(dir|oci):.*\//s, '$1:');
+
+// Packages of a catalog; of one from before search existed, their names.
+async function indexOf(catalog, signal, cache) {
+  const found = await json(catalogPath(catalog, 'search.json'), signal, cache).catch(absent);
+  if (found) return new SearchIndex(found);
+  const { packages } = await json(catalogPath(catalog, 'packages'), signal, cache);
+  return new SearchIndex({ packages: Object.fromEntries(list(packages).map(({ name }) => [name, {}])) });
+}
+
+const daysOf = (catalog, signal, cache) => json(catalogPath(catalog, 'days.json'), signal, cache).catch(() => undefined);
+
+async function viewCatalogs({ query, signal }) {
   const { catalogs } = await json('catalogs.json', signal);
   const names = list(catalogs).filter((name) => typeof name === 'string');
-  // An unavailable catalog is absent.
-  const absent = (error) => { if (error.status === 404) return undefined; throw error; };
   const found = await Promise.all(names.map(async (name) => ({
     name,
     current: await json(catalogPath(name, 'current.json'), signal).catch(absent),
     status: await json(catalogPath(name, 'status.json'), signal).catch(() => ({})),
   })));
   const published = found.filter(({ current }) => current);
-  const row = ({ name, current, status }) => el('li', {},
-    el('h2', {}, el('a', { href: href(['c', name]) }, brief(name))),
-    facts([
-      ['Packages', String(current.packages)], ['Published', age(current.publishedAt)],
-      ['Last poll', status.lastPoll && [age(status.lastPoll), status.error && el('p', { class: 'warn' }, text(status.error))]],
-      ['Size', `${(current.size / 1e6).toFixed(1)} MB`], ['Source', text(current.source?.ref)], ['Digest', text(current.source?.revision)],
-    ]));
-  const nothing = el('p', {}, 'No catalog is published yet.');
-  return [heading('Operator catalogs'), published.length ? rows(published, row, () => el('ul', { class: 'plain results' })) : nothing];
-}
-
-// Packages of a catalog; of one from before search existed, their names.
-async function packagesOf(catalog, signal, cache) {
-  try {
-    return indexed(await json(catalogPath(catalog, 'search.json'), signal, cache));
-  } catch (error) {
-    if (error.status !== 404) throw error;
-    const { packages } = await json(catalogPath(catalog, 'packages'), signal, cache);
-    return indexed({ packages: Object.fromEntries(list(packages).map(({ name }) => [name, {}])) });
-  }
-}
-
-const FACETS = [['category', 'Category', 'categories'], ['provider', 'Provider', 'provider'], ['capability', 'Capability', 'capability'], ['arch', 'CPU', 'arches']];
-
-async function viewCatalog({ parts: [, catalog], query, signal }) {
-  const packages = await ofOneState(catalog, signal, (_, cache) => packagesOf(catalog, signal, cache));
-  const values = (found, field) => (Array.isArray(found[field]) ? found[field] : found[field] ? [found[field]] : []);
-  const input = el('input', { type: 'search', name: 'q', value: query.get('q') ?? '', autocomplete: 'off' });
-  const selects = FACETS.map(([name, label, field]) => {
-    const counts = new Map();
-    for (const value of packages.flatMap((found) => values(found, field))) counts.set(value, (counts.get(value) ?? 0) + 1);
-    const options = [...counts].sort(([one], [other]) => (one < other ? -1 : 1)).slice(0, 500);
-    const select = el('select', { name }, el('option', { value: '' }, 'any'),
-      options.map(([value, count]) => el('option', { value, selected: value === query.get(name) }, `${escaped(value).slice(0, TEXT_MAX)} (${count})`)));
-    return { name, field, select, node: el('label', {}, label, select) };
-  });
-  const count = el('p', { role: 'status' });
+  const field = searchField('Search all catalogs', query.get('q') ?? '', () => update());
+  const input = field.querySelector('input');
   const results = el('div', {});
-  const row = ({ name, displayName, summary, version, channel, provider }) => el('li', {},
-    el('a', { href: href(['c', catalog, 'p', name]) }, el('strong', {}, brief(displayName || name))), ' ', el('small', {}, text(name)),
-    summary && el('div', {}, text(summary)),
-    el('small', {}, commas([version && text(version), channel && [text('channel '), text(channel)], provider && text(provider)].filter(Boolean))));
-  const update = () => {
-    const asked = terms(input.value);
-    const chosen = selects.filter(({ select }) => select.value);
-    const fitting = packages.filter((found) => chosen.every(({ field, select }) => values(found, field).includes(select.value)));
-    const scored = fitting.map((found) => [asked.length ? score(found, asked) : 1, found]).filter(([points]) => points);
-    scored.sort(([a, one], [b, other]) => b - a || (asked.length ? one.name.length - other.name.length : 0) || (one.name < other.name ? -1 : 1));
-    count.textContent = `${scored.length} of ${packages.length} packages`;
-    results.replaceChildren(...rows(scored.map(([, found]) => found), row, () => el('ul', { class: 'plain results' })));
-    const fields = Object.fromEntries(chosen.map(({ name, select }) => [name, select.value]));
-    history.replaceState(null, '', href(['c', catalog], { q: input.value, ...fields }));
+  const count = el('p', { role: 'status', class: 'quiet' });
+  const table = catalogTable(published);
+  const indexes = new Map();
+  const loaded = async () => {
+    await Promise.all(published.map(async ({ name }) => { if (!indexes.has(name)) indexes.set(name, [await indexOf(name, signal), await daysOf(name, signal)]); }));
   };
-  input.addEventListener('input', update);
-  for (const { select } of selects) select.addEventListener('change', update);
-  update();
+  const update = async () => {
+    const asked = input.value;
+    address([], { q: asked });
+    table.hidden = terms(asked).length > 0;
+    if (!table.hidden) { results.replaceChildren(); count.textContent = ''; return; }
+    if (indexes.size < published.length) count.textContent = 'Loading the catalogs…';
+    await loaded();
+    if (signal.aborted || asked !== input.value) return;
+    const hits = [...indexes].flatMap(([name, [index, days]]) => index.find(asked).map(([one, points]) => ({ name, days, one, points }))).sort((a, b) => b.points - a.points);
+    count.textContent = `${plural(hits.length, 'package')} in ${plural(new Set(hits.map(({ name }) => name)).size, 'catalog')}`;
+    results.replaceChildren(...(hits.length ? rows(hits, ({ name, days, one }) => packageRow(name, one, days, true), () => el('ul', { class: 'cards' })) : nothing(asked, false)));
+  };
+  input.addEventListener('focus', () => loaded().catch(() => {}));
+  if (input.value) await update();
   return [
-    heading(brief(catalog)),
-    el('p', {}, el('a', { href: href(['c', catalog, 'changes']) }, 'What changed last')),
-    el('form', { class: 'filters', role: 'search', submit: (event) => event.preventDefault() },
-      el('label', { class: 'wide' }, 'Search packages', input), selects.map(({ node }) => node)),
+    el('div', { class: 'hero' }, heading('Operator catalogs'),
+      el('p', {}, `Find operators, compare their versions, plan upgrades and install them. ${plural(published.reduce((sum, { current }) => sum + (Number(current.packages) || 0), 0), 'package')} in ${plural(published.length, 'catalog')}.`),
+      el('form', { role: 'search', submit: (event) => event.preventDefault() }, field)),
     count, results,
+    published.length ? table : el('p', {}, 'No catalog is published yet. The first one appears here when its poll has ended.'),
   ];
 }
 
-async function viewChanges({ parts: [, catalog], signal }) {
-  const { packages, complete } = await json(catalogPath(catalog, 'changes'), signal);
-  const named = ({ name }) => el('a', { href: href(['c', catalog, 'p', name]) }, brief(name));
-  const bundles = (items) => commas(list(items).slice(0, 20).map(({ version, name }) => text(version || name)));
-  const said = (label, items) => list(items).length > 0 && el('div', {}, `${label}: `, bundles(items));
-  const row = (found) => el('li', {}, named(found), found.omitted && ' (too large to compare here)',
-    said('New versions', found.bundles?.added), said('Versions that are gone', found.bundles?.removed), said('Versions that changed', found.bundles?.changed));
-  const section = (title, items) => list(items).length > 0 &&
-    [el('h2', {}, title), el('ul', {}, items.slice(0, CHANGES_MAX).map(title === 'Removed' ? ({ name }) => el('li', {}, text(name)) : row))];
-  const sections = [section('Added', packages.added), section('Removed', packages.removed), section('Changed', packages.changed)].filter(Boolean);
+// Returns the state of the last poll in a word, with its reason.
+function pollState({ lastPoll, error, rejected, failures }) {
+  if (!lastPoll) return '';
+  if (rejected) return [mark('warn', 'Held back'), ' ', age(lastPoll)];
+  if (error || failures > 0) return [mark('bad', 'Failing'), ' ', age(lastPoll)];
+  return [mark('good', 'Up to date'), ' ', age(lastPoll)];
+}
+
+function catalogTable(published) {
+  const row = ({ name, current, status }) => {
+    const reason = status.error || status.rejected?.error;
+    const details = el('details', {}, el('summary', {}, 'Details'), facts([
+      ['Source', text(shown(current.source?.ref))], ['Digest', text(current.source?.revision)], ['Size', `${(current.size / 1e6).toFixed(1)} MB`],
+      ['Publication', String(current.serial)], ['Problem', reason && el('span', { class: 'warn' }, text(reason, 1000))],
+    ]));
+    return el('li', { class: 'row' },
+      el('h2', {}, el('a', { href: href(['c', name]) }, brief(name))),
+      el('span', {}, plural(Number(current.packages) || 0, 'package')),
+      el('span', {}, 'Published ', age(current.publishedAt)),
+      el('span', { class: 'state' }, pollState(status)), details);
+  };
+  return el('div', {}, rows(published, row, () => el('ul', { class: 'catalogs' })));
+}
+
+// --- A catalog: search, facets, order
+
+const FACETS = [['category', 'Category', 'categories'], ['provider', 'Provider', 'provider'], ['capability', 'Capability', 'capability'], ['arch', 'CPU', 'arches']];
+const ORDERS = [['', 'Relevance'], ['name', 'Name'], ['newest', 'Newest']];
+const valuesOf = (found, field) => (Array.isArray(found[field]) ? found[field] : found[field] ? [found[field]] : []);
+
+function nothing(asked, isFiltered) {
+  return [el('div', { class: 'empty' }, el('p', {}, el('strong', {}, 'No package matches.')),
+    el('ul', {}, isFiltered && el('li', {}, 'Remove a filter.'), terms(asked).length > 1 && el('li', {}, 'Use fewer words: a package must have all of them.'),
+      el('li', {}, 'Search for a kind, such as Kafka or Certificate, or for a provider.'),
+      isFiltered !== false && el('li', {}, el('a', { href: '#/' }, 'Search all catalogs'))))];
+}
+
+async function viewCatalog({ parts: [, catalog], query, signal }) {
+  const { index, days, current } = await ofOneState(catalog, signal, async (current, cache) => {
+    const [index, days] = await Promise.all([indexOf(catalog, signal, cache), daysOf(catalog, signal, cache)]);
+    return { index, days, current };
+  });
+  const chosen = new Map(FACETS.map(([name]) => [name, new Set(query.getAll(name))]));
+  const open = new Set();
+  let order = ORDERS.some(([name]) => name === query.get('sort')) ? query.get('sort') : '';
+  const field = searchField(`Search ${catalog}`, query.get('q') ?? '', () => update());
+  const input = field.querySelector('input');
+  const [count, results, filters] = [el('p', { role: 'status' }), el('div', {}), el('div', { class: 'filters' })];
+  const summary = el('summary', {}, 'Filters');
+  const fits = (found, without) => FACETS.every(([name, , field]) => name === without || !chosen.get(name).size || valuesOf(found, field).some((value) => chosen.get(name).has(value)));
+
+  // The numbers of a facet count what its other values would give.
+  const facet = ([name, label, field], hits) => {
+    const counts = new Map([...chosen.get(name)].map((value) => [value, 0]));
+    for (const value of hits.filter((found) => fits(found, name)).flatMap((found) => valuesOf(found, field))) counts.set(value, (counts.get(value) ?? 0) + 1);
+    const sorted = [...counts].sort(([one, a], [other, b]) => chosen.get(name).has(other) - chosen.get(name).has(one) || b - a || one.localeCompare(other, 'en', { sensitivity: 'base' }));
+    if (!sorted.length) return [];
+    const most = open.has(name) ? 500 : Math.max(VALUES, chosen.get(name).size);
+    const box = ([value, number]) => el('label', { class: 'check' },
+      el('input', { type: 'checkbox', name, value, checked: chosen.get(name).has(value), change: (event) => { event.target.checked ? chosen.get(name).add(value) : chosen.get(name).delete(value); update(); } }),
+      el('span', {}, brief(value, 60)), el('small', {}, number.toLocaleString('en')));
+    return el('fieldset', {}, el('legend', {}, label), sorted.slice(0, most).map(box),
+      sorted.length > VALUES && el('button', { type: 'button', class: 'link', name: `more-${name}`, click: () => { open.has(name) ? open.delete(name) : open.add(name); update(); } },
+        open.has(name) ? 'Show fewer' : `Show all ${sorted.length}`));
+  };
+
+  const update = () => {
+    const hits = index.find(input.value).map(([found]) => found);
+    const fitting = hits.filter((found) => fits(found));
+    const byName = (one, other) => (one.displayName || one.name).localeCompare(other.displayName || other.name, 'en', { sensitivity: 'base', ignorePunctuation: true });
+    const isAsked = terms(input.value).length > 0;
+    if (order === 'newest') fitting.sort((one, other) => (lastSeen(days, other.name) > lastSeen(days, one.name) ? 1 : lastSeen(days, other.name) < lastSeen(days, one.name) ? -1 : byName(one, other)));
+    else if (order === 'name' || !isAsked) fitting.sort(byName);
+    const number = [...chosen.values()].reduce((sum, { size }) => sum + size, 0);
+    count.textContent = fitting.length === index.packages.length ? plural(fitting.length, 'package') : `${fitting.length.toLocaleString('en')} of ${plural(index.packages.length, 'package')}`;
+    summary.textContent = number ? `Filters (${number})` : 'Filters';
+    results.replaceChildren(...(fitting.length ? rows(fitting, (found) => packageRow(catalog, found, days), () => el('ul', { class: 'cards' })) : nothing(input.value, number > 0)));
+    const clear = number > 0 && el('button', { type: 'button', name: 'clear', click: () => { for (const values of chosen.values()) values.clear(); update(); } }, 'Clear filters');
+    keepFocus(filters, () => filters.replaceChildren(...[clear, ...FACETS.map((one) => facet(one, hits))].flat().filter(Boolean)));
+    address(['c', catalog], { q: input.value, sort: order, ...Object.fromEntries([...chosen].map(([name, values]) => [name, [...values]])) });
+  };
+  const state = history.state;
+  update();
+  if (state) remember(state);
+  const side = el('details', { class: 'side', open: matchMedia('(min-width: 60rem)').matches }, summary, filters);
   return [
-    heading('Last changes of ', brief(catalog)),
-    el('p', {}, el('a', { href: href(['c', catalog]) }, 'All packages')),
-    sections.length ? sections : el('p', {}, 'Nothing is known of a publication before this one.'),
+    crumbs([catalog]),
+    el('div', { class: 'title' }, el('div', {}, heading(brief(catalog)), el('p', { class: 'quiet' }, `${plural(index.packages.length, 'package')}, published `, age(current.publishedAt)))),
+    tabs('Catalog', [['Packages', href(['c', catalog]), true], ['Changes', href(['c', catalog, 'changes']), false]]),
+    el('form', { role: 'search', submit: (event) => event.preventDefault() }, el('div', { class: 'browse' },
+      side, el('div', {}, field, el('div', { class: 'over' }, count, choice('Sort by', 'sort', ORDERS, order, (value) => { order = value; update(); })), results))),
+  ];
+}
+
+// Keeps the focus on the control with the same name and value while a part is made anew.
+function keepFocus(part, make) {
+  const { name, value } = part.contains(document.activeElement) ? document.activeElement : {};
+  make();
+  if (name) [...part.querySelectorAll('input, button')].find((node) => node.name === name && node.value === value)?.focus({ preventScroll: true });
+}
+
+async function viewChanges({ parts: [, catalog], signal }) {
+  const [changes, current] = await Promise.all([json(catalogPath(catalog, 'changes'), signal).catch(absent), json(catalogPath(catalog, 'current.json'), signal)]);
+  const { packages, complete } = changes ?? { packages: {} };
+  const named = ({ name }) => el('a', { href: href(['c', catalog, 'p', name]) }, brief(name));
+  const versions = (items) => commas(list(items).slice(0, 20).map(({ version, name }) => text(version || name)));
+  const said = (label, items) => list(items).length > 0 && el('div', {}, el('small', {}, `${label} `), versions(items), list(items).length > 20 && ` and ${items.length - 20} more`);
+  const row = (found) => el('li', {}, el('strong', {}, named(found)), found.omitted && el('small', {}, ' too large to compare here'),
+    said('New:', found.bundles?.added), said('Removed:', found.bundles?.removed), said('Changed in place:', found.bundles?.changed));
+  const section = (title, items, make) => list(items).length > 0 && el('section', {}, el('h2', {}, `${title} (${items.length})`),
+    el('ul', { class: 'changes' }, items.slice(0, CHANGES_MAX).map(make)), items.length > CHANGES_MAX && el('p', { class: 'quiet' }, `The first ${CHANGES_MAX} are shown.`));
+  const sections = [section('New packages', packages.added, row), section('Removed packages', packages.removed, ({ name }) => el('li', {}, text(name))), section('Changed packages', packages.changed, row)].filter(Boolean);
+  return [
+    crumbs([catalog, ['c', catalog]], ['Changes']),
+    el('div', { class: 'title' }, el('div', {}, heading('Changes of ', brief(catalog)), el('p', { class: 'quiet' }, 'What the last publication changed, ', age(current.publishedAt)))),
+    tabs('Catalog', [['Packages', href(['c', catalog]), false], ['Changes', href(['c', catalog, 'changes']), true]]),
+    sections.length ? sections : el('p', { class: 'empty' }, 'The last publication changed no package, or it was the first one.'),
     complete === false && el('p', { class: 'quiet' }, 'Some packages were too large to compare.'),
   ];
 }
 
-async function viewPackage({ parts: [, catalog, , name], query, signal }) {
-  const { found, current } = await ofOneState(catalog, signal, async (current, cache) => {
+// --- A package
+
+const TABS = [['', 'Overview', overview], ['versions', 'Versions', versionsTab], ['upgrade', 'Upgrade path', upgradeTab], ['install', 'Install', installTab], ['changes', 'Changes', changesTab]];
+let last = {}; // the package that was read last: its tabs are views of their own
+
+async function packageOf(catalog, name, signal) {
+  const path = catalogPath(catalog, `packages/${encodeURIComponent(name)}`);
+  return ofOneState(catalog, signal, async (current, cache) => {
+    const key = JSON.stringify([catalog, name, current.contentHash]);
+    if (last.key === key) return last;
     const found = new Package(name);
-    await lines(catalogPath(catalog, `packages/${encodeURIComponent(name)}`), signal, cache, (line) => found.add(line));
-    return { found, current };
+    await lines(path, signal, cache, (line) => found.add(line));
+    const days = await daysOf(catalog, signal, cache);
+    last = { key, found, days, current, path };
+    return last;
   });
-  const channels = [...found.channels.keys()].sort((one, other) => (other === found.defaultChannel) - (one === found.defaultChannel));
+}
+
+async function viewPackage({ parts: [, catalog, , name, tab = ''], query, signal }) {
+  const { found, days, current, path } = await packageOf(catalog, name, signal);
+  const channels = [...found.channels.keys()].sort((one, other) => (other === found.defaultChannel) - (one === found.defaultChannel) || other.localeCompare(one, 'en', { numeric: true }));
   const asked = query.get('channel');
   const channel = channels.includes(asked) ? asked : channels.includes(found.defaultChannel) ? found.defaultChannel : channels[0];
-  const head = found.bundles.get(found.head()) ?? found.bundles.get(found.versions()[0]);
-  const csv = head?.csv ?? {};
+  const entries = found.entries(channel);
+  const heads = found.heads(channel);
+  const wanted = query.get('version');
+  const chosen = entries.find(({ name: one }) => one === wanted && found.bundles.has(one))?.name ?? heads.find((one) => found.bundles.has(one)) ?? found.versions().find((one) => found.bundles.has(one));
+  const bundle = found.bundles.get(chosen) ?? { name: '', version: '', image: '' };
+  // A catalog in the older style has these texts inside of objects, which are read for the shown version only.
+  if (bundle.hasObjects && !bundle.permissions) await lines(path, signal, 'default', (line) => { if (line.includes(JSON.stringify(chosen))) found.addObjects(line); });
+  const csv = bundle.csv ?? {};
+  const at = (one, fields = {}) => href(['c', catalog, 'p', name, ...(one ? [one] : [])], { channel: channel === found.defaultChannel ? '' : channel, version: heads.includes(chosen) ? '' : chosen, ...fields });
+  const view = { catalog, name, found, days, current, channels, channel, entries, heads, chosen, bundle, csv, at, query, signal, tab };
   const deprecated = found.deprecation('olm.package');
+  const shownTab = TABS.find(([one]) => one === tab);
+  const options = entries.filter((entry) => found.bundles.has(entry.name)).slice(0, OPTIONS_MAX).map((entry) => [entry.name, `${found.version(entry.name) || entry.name}${heads.includes(entry.name) ? ' (newest)' : ''}`]);
   return [
-    el('div', { class: 'title' }, icon(found.icon), heading(brief(csv.displayName || name))),
-    el('p', {}, el('a', { href: href(['c', catalog]) }, 'All packages of ', brief(catalog))),
-    deprecated !== undefined && el('p', { class: 'warn' }, 'Deprecated: ', text(deprecated, 1000)),
-    about(catalog, name, found, head, csv, await providers(catalog, name, head?.required, signal)),
-    el('h2', {}, 'Versions'),
-    channelForm(catalog, name, found, channels, channel),
-    versionTable(found, channels, channel),
-    el('h2', {}, 'Way between versions'),
-    wayForm(catalog, name, found, channels, query),
-    el('h2', {}, 'Take away'),
-    takeAway(catalog, name, found, current, channels, channel),
-    el('h2', {}, 'Description'),
-    markdown(csv.description || found.description),
+    crumbs([catalog, ['c', catalog]], [name]),
+    el('div', { class: 'title' }, icon(csv.displayName || name, found.icon),
+      el('div', { class: 'grow' }, heading(brief(csv.displayName || name)),
+        el('p', { class: 'quiet' }, commas([brief(name), csv.provider && ['by ', brief(csv.provider)]].filter(Boolean)), deprecated !== undefined && [' ', mark('warn', 'Deprecated')]),
+        csv.summary && el('p', { class: 'summary' }, brief(csv.summary, 300))),
+      el('form', { class: 'pick', submit: (event) => event.preventDefault() },
+        choice('Version', 'version', options, chosen, (value) => { location.hash = at(tab, { version: heads.includes(value) ? '' : value }); }),
+        el('a', { class: 'button primary', href: at('install') }, 'Install'))),
+    tabs('Package', TABS.map(([one, label]) => [label, at(one), one === tab])),
+    deprecated !== undefined && el('p', { class: 'note warn' }, el('strong', {}, 'This package is deprecated. '), text(deprecated, 1000)),
+    shownTab ? await shownTab[2](view) : viewUnknown(),
   ];
 }
 
 // Packages that provide the kinds that a package requires, by kind.
 async function providers(catalog, name, required, signal) {
   const kinds = new Set(list(required).map(({ kind }) => kind));
-  const packages = kinds.size ? await packagesOf(catalog, signal, 'default') : [];
+  const packages = kinds.size ? (await indexOf(catalog, signal, 'default')).packages : [];
   return new Map([...kinds].map((kind) => [kind, packages.filter((one) => one.name !== name && list(one.kinds).includes(kind))]));
 }
 
-function about(catalog, name, found, head, csv, provided) {
-  const api = ({ group, version, kind }) => text(`${string(kind)}.${string(version)}.${string(group)}`);
+function ladder(level) {
+  const at = LEVELS.indexOf(level);
+  if (at < 0) return text(level);
+  return el('ol', { class: 'ladder' }, LEVELS.map((one, step) => el('li', { class: step <= at ? 'reached' : '', 'aria-current': step === at && 'true' }, one)));
+}
+
+async function overview({ catalog, name, found, days, bundle, csv, chosen, signal }) {
+  const provided = await providers(catalog, name, bundle.required, signal);
+  const api = ({ group, version, kind }) => el('li', {}, el('strong', {}, brief(kind, 80)), ' ', el('small', {}, brief(`${string(group)}/${string(version)}`, 120)));
   const toPackage = ({ name: other }) => el('a', { href: href(['c', catalog, 'p', other]) }, brief(other));
-  const wanted = (one) => [api(one), provided.get(one.kind).length > 0 && [' (kind of ', commas(provided.get(one.kind).slice(0, 10).map(toPackage)), ')']];
-  const needed = ({ packageName, versionRange }) => [toPackage({ name: string(packageName) }), ' ', text(string(versionRange))];
-  const modes = list(csv.installModes).filter(({ supported }) => supported === true).map(({ type }) => text(type));
-  return facts([
-    ['Package', text(name)], ['Provider', csv.provider && text(csv.provider)], ['Capability', csv.capabilities && text(csv.capabilities)],
-    ['Links', commas(list(csv.links).map(({ name: label, url }) => link(string(url), string(label))))],
-    ['Maintainers', commas(list(csv.maintainers).map(({ name: label, email }) => link(`mailto:${string(email)}`, string(label))))],
-    ['Provides', commas(list(head?.provided).slice(0, 200).map(api))], ['Requires', commas(list(head?.required).slice(0, 200).map(wanted))],
-    ['Needs packages', commas(list(head?.packages).slice(0, 200).map(needed))],
-    ['Install modes', commas(modes)], ['Support', found.lifecycles.length === 0 && 'no data'], ['Kubernetes', csv.minKubeVersion && text(`${csv.minKubeVersion} or newer`)],
-  ]);
+  const wanted = (one) => {
+    const node = api(one);
+    const by = provided.get(one.kind) ?? [];
+    node.append(' ', ...(by.length ? ['provided by ', ...commas(by.slice(0, 10).map(toPackage))] : [el('small', {}, 'provided by no package of this catalog')]));
+    return node;
+  };
+  const needed = ({ packageName, versionRange }) => el('li', {}, toPackage({ name: string(packageName) }), ' ', text(string(versionRange)));
+  const several = (items, row) => list(items).length > 0 && el('ul', { class: 'plain' }, list(items).slice(0, 200).map(row));
+  const support = found.support(bundle.version, new Date().toISOString().slice(0, 10));
+  const day = firstSeen(days, name, chosen);
+  const created = /^\d{4}-\d\d-\d\d/.exec(csv.created ?? '')?.[0];
+  return el('div', { class: 'article' },
+    el('div', {}, el('h2', { class: 'hidden' }, 'Description'), markdown(csv.description || found.description || 'This package has no description.')),
+    el('aside', { 'aria-label': 'Facts' }, facts([
+      ['Capability level', csv.capabilities && ladder(csv.capabilities)],
+      ['Version', text(bundle.version)], ['Maturity', csv.maturity && text(csv.maturity)],
+      ['Created', created && dayNode(created)], ['First seen here', day && dayNode(day)],
+      ['Supported', support && [text(support.until), support.on && [el('br'), el('small', {}, 'OpenShift ', text(support.on))]]], ['Support by', csv.support && text(csv.support)],
+      ['Categories', csv.categories && commas(csv.categories.split(',').map((one) => one.trim()).filter(Boolean).map((one) => el('a', { href: href(['c', catalog], { category: one }) }, brief(one))))],
+      ['Kubernetes', csv.minKubeVersion && text(`${csv.minKubeVersion} or newer`)], ['CPU', text((csv.arches?.length ? csv.arches : ['amd64']).join(', '))],
+      ['Install modes', found.modes(chosen).join(', ')], ['Licence', csv.license && text(csv.license)],
+      ['Repository', csv.repository && link(csv.repository, csv.repository.replace(/^https?:\/\/|\/$/g, ''))],
+      ['Links', several(csv.links, ({ name: label, url }) => el('li', {}, link(string(url), string(label))))],
+      ['Maintainers', several(csv.maintainers, ({ name: label, email }) => el('li', {}, link(`mailto:${string(email)}`, string(label))))],
+      ['Provides', several(bundle.provided, api)], ['Requires', several(bundle.required, wanted)], ['Needs packages', several(bundle.packages, needed)],
+      ['Operator image', csv.image && el('code', {}, text(csv.image))],
+      ['Bundle image', bundle.image && (isReference(bundle.image) ? [el('code', {}, brief(bundle.image)), ' ', copyButton('Copy', bundle.image)] : ['Not an image reference: ', text(bundle.image)])],
+      ['Keywords', csv.keywords?.length && text(csv.keywords.map(string).join(', '))],
+    ])));
 }
 
-function channelForm(catalog, name, found, channels, channel) {
-  const select = el('select', { change: () => { location.hash = href(['c', catalog, 'p', name], { channel: select.value }); } },
-    channels.map((one) => el('option', { value: one, selected: one === channel },
-      `${escaped(one).slice(0, TEXT_MAX)}${one === found.defaultChannel ? ' (default)' : ''}`)));
-  const message = found.deprecation('olm.channel', channel);
-  return [el('p', {}, el('label', {}, 'Channel of the picture ', select)), message !== undefined && el('p', { class: 'warn' }, 'Deprecated channel: ', text(message, 1000))];
+const channelChips = ({ found, channels, channel, at, tab }, fields = {}) => channels.length > 1 && el('nav', { 'aria-label': 'Channels', class: 'chips' }, channels.slice(0, 500).map((one) =>
+  el('a', { href: at(tab, { channel: one === found.defaultChannel ? '' : one, version: '', ...fields }), 'aria-current': one === channel && 'true' },
+    found.deprecation('olm.channel', one) === undefined ? brief(one, 40) : el('s', {}, brief(one, 40)), one === found.defaultChannel && el('small', {}, ' default'))));
+
+// Returns for each entry the parts of the graph in its row. The dots stand in one line; what is not the next row has a line at the side, which
+// all targets of one entry share. A marked step is drawn also if a range allows it.
+function graphOf(entries, marked) {
+  const at = new Map(entries.map(({ name }, row) => [name, row]));
+  const lanes = []; // first free row of each
+  const rows = entries.map(() => ({ lanes: new Map(), up: false, down: false }));
+  entries.forEach(({ replaces, skips }, row) => {
+    const targets = [...new Set([...[replaces, ...skips].map((name) => at.get(name)), marked?.get(row)].filter((to) => to > row))];
+    if (targets.includes(row + 1)) rows[row].down = rows[row + 1].up = true;
+    const far = targets.filter((to) => to > row + 1);
+    if (!far.length) return;
+    const end = far.reduce((one, other) => Math.max(one, other));
+    let lane = lanes.findIndex((free) => free <= row);
+    if (lane < 0) lane = lanes.length;
+    if (lane >= LANES) return;
+    lanes[lane] = end;
+    for (let through = row; through <= end; through++) rows[through].lanes.set(`${lane}:${row}`, { lane, from: row, end, isTarget: far.includes(through) });
+  });
+  return { rows, width: lanes.length };
 }
 
-// Returns the mark of an entry of a channel, in words.
-function mark(found, entry, isHead) {
-  if (!entry) return '';
-  const from = [entry.replaces, ...entry.skips].filter(Boolean);
-  const label = (bundle) => text(found.version(bundle) || bundle, 40);
-  const more = el('button', { type: 'button', class: 'more', click: () => more.replaceWith(...commas(from.slice(2).map(label)).flat(Infinity)) }, `${from.length - 2} more`);
-  const parts = [
-    isHead && el('span', { class: 'head' }, 'head'), from.length > 0 && ['from ', commas(from.slice(0, 2).map(label))],
-    from.length > 2 && more, entry.skipRange && ['range ', text(entry.skipRange, 60)],
-  ].filter(Boolean);
-  return parts.length ? commas(parts) : 'in';
+const ROW_PX = 36;
+
+// Draws one row. `marked` are the rows of an upgrade path, whose steps are drawn again.
+function graphCell({ lanes, up, down }, row, width, isHead, marked) {
+  const middle = ROW_PX / 2;
+  const x = (lane) => 22 + lane * 12;
+  const path = (d, isMarked) => svg('path', { d, ...(isMarked && { class: 'marked' }) });
+  const parts = [];
+  const steps = marked ?? new Map();
+  if (up) parts.push(path(`M9 0V${middle}`, steps.get(row - 1) === row));
+  if (down) parts.push(path(`M9 ${middle}V${ROW_PX}`, steps.get(row) === row + 1));
+  for (const { lane, from, end, isTarget } of lanes.values()) {
+    const isMarked = steps.has(from) && steps.get(from) > row && steps.get(from) !== from + 1;
+    const isEnd = steps.get(from) === row && row !== from + 1;
+    if (row === from) parts.push(path(`M9 ${middle}H${x(lane) - 6}Q${x(lane)} ${middle} ${x(lane)} ${middle + 6}V${ROW_PX}`, isMarked));
+    else {
+      parts.push(path(`M${x(lane)} 0V${row === end ? middle - 6 : ROW_PX}`, isMarked || isEnd));
+      if (isTarget) parts.push(path(`M9 ${middle}H${x(lane) - 6}Q${x(lane)} ${middle} ${x(lane)} ${middle - 6}`, isEnd));
+    }
+  }
+  parts.sort((one, other) => one.classList.contains('marked') - other.classList.contains('marked'));
+  const isOnWay = steps.has(row) || [...steps.values()].includes(row);
+  parts.push(svg('circle', { cx: 9, cy: middle, r: isHead || isOnWay ? 6 : 4, class: `${isHead ? 'head' : ''} ${isOnWay ? 'marked' : ''}` }));
+  return svg('svg', { width: 24 + 12 * width, height: ROW_PX, 'aria-hidden': 'true' }, ...parts);
 }
 
-function versionTable(found, channels, channel) {
+// Returns the entries of a channel with their graph. `way` are the bundles of an upgrade path, the first one is installed.
+function versionTable({ found, days, name, channel, entries, heads, at, tab }, way) {
   const day = new Date().toISOString().slice(0, 10);
-  const names = found.versions();
-  // By name, because a channel may have 10,000 entries.
-  const columns = channels.map((one) => ({ entries: new Map(found.channels.get(one).map((entry) => [entry.name, entry])), heads: new Set(found.heads(one)) }));
+  const rowOf = new Map(entries.map(({ name: one }, row) => [one, row]));
+  // By the upper row of each step, because an entry leads to what it updates.
+  const marked = new Map(list(way).slice(1).map((to, step) => [rowOf.get(to), rowOf.get(way[step])]));
+  const graph = graphOf(entries, marked);
+  const hasDays = entries.some((entry) => firstSeen(days, name, entry.name));
   const hasSupport = found.lifecycles.length > 0;
-  const header = el('tr', {}, el('th', { scope: 'col' }, 'Version'), hasSupport && [el('th', { scope: 'col' }, 'Support'), el('th', { scope: 'col' }, 'Runs on')],
-    channels.map((one) => el('th', { scope: 'col' }, found.deprecation('olm.channel', one) === undefined ? text(one, 40) : el('s', {}, text(one, 40)),
-      one === found.defaultChannel && ' (default)')));
-  const row = (name) => {
-    const message = found.deprecation('olm.bundle', name);
-    const version = text(found.version(name) || name, 60);
-    const support = hasSupport ? found.support(found.version(name), day) : undefined;
-    return el('tr', {}, el('th', { scope: 'row' }, message === undefined ? version : [el('s', {}, version), ' ', text(message, 40)]),
-      support && [el('td', {}, text(support.until)), el('td', {}, text(support.on))], columns.map(({ entries, heads }) => el('td', {}, mark(found, entries.get(name), heads.has(name)))));
+  const label = (bundle) => brief(found.version(bundle) || bundle, 40);
+  const head = ['Version', 'Graph', 'Updates', hasDays && 'First seen', hasSupport && 'Support', hasSupport && 'OpenShift', 'Notes'].filter(Boolean);
+  const row = (entry, number) => {
+    const { name: one, replaces, skips, skipRange } = entry;
+    const from = [...new Set([replaces, ...skips].filter(Boolean))].sort((a, b) => found.compare(b, a));
+    const rest = el('details', { class: 'rest' }, el('summary', {}, `and ${from.length - 2} more`), commas(from.slice(2, 500).map(label)));
+    const updates = [commas(from.slice(0, 2).map(label)), from.length > 2 && [' ', rest], skipRange && [from.length > 0 && ' ', el('span', { class: 'range' }, text(skipRange, 60))]];
+    const message = found.deprecation('olm.bundle', one);
+    const support = hasSupport && found.support(found.version(one), day);
+    const isHead = heads.includes(one);
+    const isOnWay = list(way).includes(one);
+    return el('tr', { class: isOnWay ? 'on-way' : '' },
+      el('th', { scope: 'row' }, found.bundles.has(one) ? el('a', { href: at('', { version: isHead ? '' : one }) }, label(one)) : label(one)),
+      el('td', { class: 'graph' }, graphCell(graph.rows[number], number, graph.width, isHead, way && marked)),
+      el('td', {}, from.length || skipRange ? updates : el('span', { class: 'quiet' }, '–')),
+      hasDays && el('td', {}, firstSeen(days, name, one) ? dayNode(firstSeen(days, name, one)) : ''),
+      hasSupport && [el('td', {}, support ? text(support.until) : ''), el('td', {}, support ? text(support.on) : '')],
+      el('td', {}, isHead && mark('good', 'head'), isOnWay && [' ', mark('way', one === way[0] ? 'from' : one === way.at(-1) ? 'to' : 'step')],
+        message !== undefined && [' ', mark('warn', 'Deprecated'), ' ', text(message, 80)], !found.bundles.has(one) && [' ', el('small', {}, 'not in the catalog')]));
   };
-  const [body, more] = rows(names, row, () => el('tbody', {}));
-  const table = el('table', {}, el('thead', {}, header), body);
-  const picture = arcs(names.slice(0, ROWS), found.channels.get(channel) ?? []);
-  return [el('p', { class: 'quiet' }, 'The newest first, with what each channel leads to them from.'),
-    el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Versions' }, el('div', { class: 'graph' }, table, picture)), more];
+  const [body, more] = rows(entries, row, () => el('tbody', {}), GRAPH_ROWS);
+  const table = el('table', { class: 'versions' }, el('caption', { class: 'hidden' }, `Versions of channel ${escaped(channel).slice(0, 80)}`),
+    el('thead', {}, el('tr', {}, head.map((title) => el('th', { scope: 'col' }, title)))), body);
+  return [el('div', { class: 'scroll tall', tabindex: '0', role: 'region', 'aria-label': 'Versions' }, table), more];
 }
 
-// Returns the upgrades of a channel as arcs between the rows of the table, which says the same in words.
-function arcs(names, entries) {
-  const line = 32;
-  const at = new Map(names.map((name, index) => [name, (index + 1.5) * line]));
-  const paths = entries.flatMap(({ name, replaces, skips }) => [replaces, ...skips].filter((from) => at.has(from) && at.has(name)).map((from) => {
-    const [start, end] = [at.get(from), at.get(name)];
-    return svg('path', { d: `M4 ${start} C ${Math.min(116, 20 + Math.abs(start - end) / 3)} ${start}, ${Math.min(116, 20 + Math.abs(start - end) / 3)} ${end}, 4 ${end}` });
-  }));
-  const dots = entries.filter(({ name }) => at.has(name)).map(({ name }) => svg('circle', { cx: 4, cy: at.get(name), r: 3 }));
-  return svg('svg', { width: 120, height: (names.length + 1) * line, 'aria-hidden': 'true' }, ...paths, ...dots);
-}
-
-function wayForm(catalog, name, found, channels, query) {
-  const names = found.versions();
-  const select = (field) => el('select', { name: field }, el('option', { value: '' }, 'choose'),
-    names.slice(0, 10_000).map((one) => el('option', { value: one, selected: one === query.get(field) }, escaped(found.version(one) || one).slice(0, 60))));
-  const [from, to] = ['from', 'to'].map(select);
-  const answer = el('div', { role: 'status' });
-  const update = () => {
-    if (!from.value || !to.value) return answer.replaceChildren();
-    const ways = channels.map((channel) => [channel, found.steps(channel, from.value, to.value)]).filter(([, way]) => way);
-    ways.sort(([, one], [, other]) => one.length - other.length);
-    answer.replaceChildren(ways.length
-      ? el('ul', {}, ways.map(([channel, way]) => el('li', {}, text(channel), `, ${way.length - 1} step${way.length === 2 ? '' : 's'}: `,
-        way.slice(0, 100).flatMap((step, at) => [at ? ' → ' : '', text(found.version(step) || step, 60)]))))
-      : el('p', {}, found.reason(from.value, to.value)));
-    const fields = { channel: place().query.get('channel'), from: from.value, to: to.value };
-    history.replaceState(null, '', href(['c', catalog, 'p', name], fields));
-  };
-  from.addEventListener('change', update);
-  to.addEventListener('change', update);
-  update();
-  return [el('form', { class: 'filters', submit: (event) => event.preventDefault() }, el('label', {}, 'From', from), el('label', {}, 'To', to)), answer];
-}
-
-function takeAway(catalog, name, found, current, channels, channel) {
-  const bundle = found.bundles.get(found.heads(channel)[0]) ?? { name: '', version: '', image: '' };
-  const versions = (found.channels.get(channel) ?? []).map(({ name: entry }) => entry).sort((one, other) => found.compare(other, one)).map((one) => found.version(one)).filter(Boolean);
-  const range = (label) => {
-    const select = el('select', {}, el('option', { value: '' }, 'any'), [...new Set(versions)].slice(0, 10_000).map((one) => el('option', { value: one }, escaped(one).slice(0, 60))));
-    return [select, el('label', {}, label, select)];
-  };
-  const [[least, leastLabel], [most, mostLabel]] = [range('From version'), range('To version')];
-  const add = () => setBasket([...basket().filter(([of, one, at]) => of !== catalog || one !== name || at !== channel), [catalog, name, channel, least.value, most.value]]);
+function versionsTab(view) {
+  const { found, days, channel, channels, entries } = view;
+  if (!channels.length) return el('p', { class: 'empty' }, 'This package has no channel.');
+  const message = found.deprecation('olm.channel', channel);
+  const since = days?.since;
   return [
-    el('form', { class: 'filters', submit: (event) => { event.preventDefault(); add(); } }, leastLabel, mostLabel,
-      el('button', { type: 'submit' }, 'Put channel ', brief(channel, 40), ' into the basket')),
-    bundle.image && (isReference(bundle.image) ? copied('image', bundle.image) : el('p', {}, 'Not an image reference: ', text(bundle.image))),
-    copied('ClusterExtension', extension(name, channel ?? '', bundle.version)),
-    copied('Subscription', subscription(name, channel ?? '', bundle.name, catalog)),
+    el('h2', { class: 'hidden' }, 'Versions'), channelChips(view),
+    message !== undefined && el('p', { class: 'note warn' }, el('strong', {}, 'This channel is deprecated. '), text(message, 1000)),
+    el('p', { class: 'quiet' }, `${plural(entries.length, 'version')} in `, brief(channel, 60), ', the newest first. Lines lead from a version to those that it updates.'),
+    versionTable(view),
+    since && el('p', { class: 'quiet' }, 'Days are those on which this mirror first saw a version. It has recorded them since ', dayNode(since), '.'),
   ];
 }
 
-async function viewBasket({ signal }) {
-  const items = basket();
-  if (!items.length) return [heading('Basket'), el('p', {}, 'Nothing is in the basket. Each package has a form that puts a channel into it.')];
-  const catalogs = [...new Set(items.map(([catalog]) => catalog))];
-  const images = new Map(await Promise.all(catalogs.map(async (catalog) => [catalog, catalogImage(catalog, await json(catalogPath(catalog, 'current.json'), signal))])));
-  const defaults = new Map();
-  for (const catalog of catalogs) {
-    for (const { name, channel } of await packagesOf(catalog, signal, 'default')) defaults.set(`${catalog}/${name}`, channel);
+function upgradeTab(view) {
+  const { found, channels, channel, at, query, tab, heads } = view;
+  const names = found.versions().slice(0, OPTIONS_MAX);
+  const known = (field) => (names.includes(query.get(field)) ? query.get(field) : '');
+  const [from, to] = [known('from'), known('to') || heads[0] || ''];
+  const label = (bundle) => found.version(bundle) || bundle;
+  const select = (said, field, value) => choice(said, field, [['', 'Choose'], ...names.map((one) => [one, label(one)])], value, (wanted) => {
+    location.hash = at(tab, { from, to, [field]: wanted, version: '', channel: '' });
+  });
+  const form = el('form', { class: 'tools', submit: (event) => event.preventDefault() }, select('Installed version', 'from', from), select('Version to reach', 'to', to));
+  const intro = [el('h2', { class: 'hidden' }, 'Upgrade path'), el('p', { class: 'quiet' }, 'Choose the version that is installed and the one to reach. The path has the fewest steps that the channel allows.'), form];
+  if (!from || !to) return intro;
+  const ways = channels.map((one) => ({ channel: one, way: found.steps(one, from, to) })).filter(({ way }) => way).sort((one, other) => one.way.length - other.way.length);
+  if (!ways.length) return [intro, el('div', { role: 'status', class: 'note warn' }, el('strong', {}, 'There is no path. '), found.reason(from, to))];
+  const asked = ways.find((one) => one.channel === query.get('channel')) ?? ways[0];
+  const chips = ways.length > 1 && el('nav', { 'aria-label': 'Channels with a path', class: 'chips' }, ways.slice(0, 500).map((one) =>
+    el('a', { href: at(tab, { channel: one.channel, from, to, version: '' }), 'aria-current': one === asked && 'true' }, brief(one.channel, 40), el('small', {}, ` ${plural(one.way.length - 1, 'step')}`))));
+  const steps = el('ol', { class: 'steps', start: 0 }, asked.way.slice(0, 1000).map((step, number) => el('li', {}, text(label(step), 60), number === 0 && el('small', {}, ' installed'), number === asked.way.length - 1 && number > 0 && el('small', {}, ' reached'))));
+  const inText = `${found.name}, channel ${escaped(asked.channel)}: ${asked.way.map((step) => escaped(label(step))).join(' -> ')}`;
+  return [
+    intro, chips,
+    el('div', { role: 'status' }, el('h3', {}, `${plural(asked.way.length - 1, 'step')} in `, brief(asked.channel, 60))),
+    el('div', { class: 'article even' },
+      el('div', {}, steps, el('div', { class: 'buttons' }, copyButton('Copy as text', inText))), automatically(found, asked.channel, from, to, label)),
+    el('h3', {}, 'In the graph'),
+    versionTable({ ...view, channel: asked.channel, entries: found.entries(asked.channel), heads: found.heads(asked.channel) }, asked.way),
+  ];
+}
+
+// Says what OLM v0 does by itself, which decides by its own order and goes on to the head.
+function automatically(found, channel, from, to, label) {
+  const way = found.automatic(channel, from);
+  const said = () => {
+    if (!way) return el('p', {}, 'OLM v0 refuses this channel: it needs exactly one head, and no circle.');
+    if (way.length === 1) return el('p', {}, 'It stays at ', text(label(from), 60), '.');
+    const listed = way.slice(0, 60).flatMap((step, at) => [at ? ' → ' : '', text(label(step), 60)]);
+    return [el('p', {}, `It goes on to ${way.includes(to) && way.at(-1) === to ? 'the version to reach' : 'another version'} in ${plural(way.length - 1, 'step')}: `, listed, way.length > 60 && ' → …'),
+      way.at(-1) !== to && el('p', { class: 'warn' }, way.includes(to) ? 'It does not stop at the version to reach: approve by hand to stay there.' : 'It passes over the version to reach: approve by hand.')];
+  };
+  return el('aside', { class: 'panel', 'aria-label': 'Automatic approval' }, el('h3', {}, 'OLM v0 with automatic approval'), said());
+}
+
+function installTab(view) {
+  const { catalog, found, current, channel, chosen, bundle, heads, at, query, channels } = view;
+  if (!bundle.name) return el('p', { class: 'empty' }, 'No version of this package can be installed.');
+  const suffix = manifestSuffix(catalog, string(current.source?.ref));
+  const isOpenShift = query.get('platform') !== 'kubernetes';
+  const modes = found.modes(chosen);
+  const mode = modes.includes(query.get('mode')) ? query.get('mode') : modes[0] ?? 'AllNamespaces';
+  const fields = { platform: query.get('platform') ?? '', mode: query.get('mode') ?? '' };
+  const go = (more) => { location.hash = at('install', { ...fields, ...more }); };
+  const sourceNamespace = isOpenShift ? 'openshift-marketplace' : 'olm';
+  const isHead = heads.includes(chosen);
+  const options = { found, channel, bundle, suffix, mode, sourceNamespace, isHead };
+  const versions = [...new Set(view.entries.map(({ name }) => found.version(name)).filter(Boolean))];
+  const added = el('span', { role: 'status' });
+  const add = () => {
+    setBasket([...basket().filter(([of, one, own]) => of !== catalog || one !== found.name || own !== channel), [catalog, found.name, channel, isHead ? '' : bundle.version, isHead ? '' : bundle.version]]);
+    added.replaceChildren('Added. ', el('a', { href: basketPlace(basket()) }, 'Open the basket'));
+  };
+  return [
+    el('h2', { class: 'hidden' }, 'Install'),
+    el('form', { class: 'tools', submit: (event) => event.preventDefault() },
+      channels.length > 1 && choice('Channel', 'channel', channels.map((one) => [one, one]), channel, (value) => go({ channel: value, version: '' })),
+      choice('Platform', 'platform', [['', 'OpenShift'], ['kubernetes', 'Kubernetes']], query.get('platform') ?? '', (value) => go({ platform: value })),
+      modes.length > 1 && choice('Install mode (OLM v0)', 'mode', modes.map((one) => [one, one]), mode, (value) => go({ mode: value }))),
+    el('h3', {}, 'The catalog, once for each cluster'),
+    el('p', {}, 'It becomes ', el('code', {}, `cs-${suffix}`), ' for OLM v0 and ', el('code', {}, `cc-${suffix}`), ' for OLM v1. The files that ', el('code', {}, 'carry in'), ' writes have the same names.'),
+    command(`catalog-mirror manifests --url ${location.origin}${isOpenShift ? '' : ' --namespace olm'} ${catalog} | kubectl apply -f -`),
+    el('h3', {}, 'Version ', brief(bundle.version || bundle.name, 60), ' of channel ', brief(channel, 60)),
+    el('div', { class: 'article even' },
+      el('div', {}, el('h4', {}, 'OLM v0'), !modes.length && el('p', { class: 'quiet' }, 'The catalog does not tell the install modes. AllNamespaces is assumed.'),
+        command(`kubectl apply -f ${fileName(found.name, 'subscription')}`), fileOf('Subscription', fileName(found.name, 'subscription'), subscription(options), 'h5')),
+      el('div', {}, el('h4', {}, 'OLM v1'), modes.length > 0 && !modes.includes('AllNamespaces') && el('p', { class: 'note warn' }, 'This version does not support AllNamespaces, which OLM v1 asks for.'),
+        command(`kubectl apply -f ${fileName(found.name, 'clusterextension')}`), fileOf('ClusterExtension', fileName(found.name, 'clusterextension'), extension(options), 'h5'))),
+    el('h3', {}, 'For a site without a connection'),
+    el('p', {}, isHead ? 'The basket takes this channel. ' : 'The basket takes this version of the channel. ', `It makes an ImageSetConfiguration, and has ${plural(versions.length, 'version')} of the channel to choose from.`),
+    el('div', { class: 'buttons' }, el('button', { type: 'button', name: 'add', click: add }, 'Add to basket'), added),
+  ];
+}
+
+// Names a file after a package whose name may hold anything.
+const fileName = (name, kind) => `${name.toLowerCase().replace(/[^a-z0-9-]+/g, '-').replace(/^-+/, '').slice(0, 60) || 'package'}-${kind}.yaml`;
+
+function changesTab({ found, days, name, at, entries }) {
+  const since = days?.since;
+  const channelsOf = (bundle) => [...found.channels].filter(([, all]) => all.some((entry) => entry.name === bundle)).map(([channel]) => channel);
+  const byDay = new Map();
+  for (const bundle of found.versions()) {
+    const day = firstSeen(days, name, bundle);
+    if (!byDay.has(day)) byDay.set(day, []);
+    byDay.get(day).push(bundle);
   }
-  const row = (item, at) => el('li', {}, commas([item[0], item[1], item[2], [item[3], item[4]].filter(Boolean).join(' to ') || 'all versions'].map((part) => text(part))), ' ',
-    el('button', { type: 'button', click: () => setBasket(items.filter((_, other) => other !== at)) }, 'Remove ', brief(item[1], 40)));
-  return [heading('Basket'), el('ul', {}, items.map(row)), copied('ImageSetConfiguration', imageSet(items, images, defaults), 'h2')];
+  const row = (bundle) => el('li', {}, el('a', { href: at('', { version: bundle, channel: channelsOf(bundle)[0] ?? '' }) }, brief(found.version(bundle) || bundle, 60)), ' ', el('small', {}, brief(channelsOf(bundle).join(', '), 120)));
+  const known = [...byDay].filter(([day]) => day).sort(([one], [other]) => (one < other ? 1 : -1));
+  const before = byDay.get('') ?? [];
+  return [
+    el('h2', { class: 'hidden' }, 'Changes'),
+    known.map(([day, bundles]) => el('section', { class: 'day' }, el('h3', {}, dayNode(day)), rows(bundles, row, () => el('ul', { class: 'changes' })))),
+    before.length > 0 && el('section', { class: 'day' }, el('h3', {}, since ? ['On ', dayNode(since), ' or before'] : 'Versions'),
+      el('p', { class: 'quiet' }, since ? 'This mirror has recorded days since then.' : 'This mirror has not recorded days.'), rows(before, row, () => el('ul', { class: 'changes' }))),
+    !entries.length && !before.length && !known.length && el('p', { class: 'empty' }, 'This package has no version.'),
+  ];
+}
+
+// --- The basket
+
+async function viewBasket({ query, signal }) {
+  const shared = readItems(query.getAll('b'));
+  const items = shared.length ? shared : basket();
+  const set = (changed) => { setBasket(changed); location.hash = basketPlace(changed); };
+  if (!items.length) {
+    return [heading('Basket'), el('div', { class: 'empty' }, el('p', {}, el('strong', {}, 'The basket is empty.')),
+      el('p', {}, 'It collects channels of packages and makes an ImageSetConfiguration of them, for a site without a connection.'),
+      el('p', {}, 'Open a package, then Install, and choose “Add to basket”. ', el('a', { href: '#/' }, 'Find a package')))];
+  }
+  const isPinned = query.get('pin') === '1';
+  const catalogs = [...new Set(items.map(([catalog]) => catalog))];
+  const [images, packages] = [new Map(), new Map()];
+  await Promise.all(catalogs.map(async (catalog) => images.set(catalog, catalogImage(location.host, catalog, await json(catalogPath(catalog, 'current.json'), signal), isPinned))));
+  await Promise.all([...new Set(items.map(([catalog, name]) => JSON.stringify([catalog, name])))].map(async (key) => {
+    const found = new Package(JSON.parse(key)[1]);
+    await lines(catalogPath(JSON.parse(key)[0], `packages/${encodeURIComponent(found.name)}`), signal, 'default', (line) => found.add(line)).catch(absent);
+    packages.set(key, found);
+  }));
+  const packageFor = ([catalog, name]) => packages.get(JSON.stringify([catalog, name]));
+  const defaults = new Map(items.map((item) => [`${item[0]}/${item[1]}`, packageFor(item).defaultChannel]));
+  const changed = (at, part, value) => set(items.map((item, other) => (other === at ? item.with(part, value) : item)));
+  const row = (item, at) => {
+    const found = packageFor(item);
+    const versions = [...new Set(found.entries(item[2]).map(({ name }) => found.version(name)).filter(Boolean))];
+    const bounds = (value) => [['', 'any'], ...[...new Set([value, ...versions])].filter(Boolean).slice(0, OPTIONS_MAX).map((one) => [one, one])];
+    const channels = [...new Set([item[2], ...found.channels.keys()])].map((one) => [one, one]);
+    return el('li', { class: 'row' }, el('h2', {}, el('a', { href: href(['c', item[0], 'p', item[1]]) }, brief(item[1], 80)), ' ', el('small', {}, brief(item[0], 80))),
+      choice('Channel', `channel-${at}`, channels, item[2], (value) => set(items.map((one, other) => (other === at ? [one[0], one[1], value, '', ''] : one)))),
+      choice('From version', `least-${at}`, bounds(item[3]), item[3], (value) => changed(at, 3, value)), choice('To version', `most-${at}`, bounds(item[4]), item[4], (value) => changed(at, 4, value)),
+      el('button', { type: 'button', name: `remove-${at}`, click: () => set(items.filter((_, other) => other !== at)) }, 'Remove ', el('span', { class: 'hidden' }, brief(item[1], 40))),
+      !found.channels.has(item[2]) && el('p', { class: 'warn' }, 'The catalog has no such channel any more.'));
+  };
+  const pin = el('label', { class: 'check' }, el('input', { type: 'checkbox', name: 'pin', checked: isPinned, change: (event) => { location.hash = href(['basket'], { b: items.map((item) => JSON.stringify(item)), pin: event.target.checked ? '1' : '' }); } }),
+    el('span', {}, 'Stay at this digest: the site gets no update of the catalog until this file changes'));
+  const plain = location.protocol === 'http:' && [...images.values()].some(({ catalog }) => catalog.startsWith(`${location.host}/`)) ? ` --plain-http ${location.host}` : '';
+  return [
+    el('div', { class: 'title' }, el('div', { class: 'grow' }, heading('Basket'), el('p', { class: 'quiet' }, `${plural(items.length, 'channel')} for a site without a connection. The address of this view shares the basket.`)),
+      el('button', { type: 'button', name: 'clear', click: () => set([]) }, 'Clear')),
+    el('ul', { class: 'catalogs basket' }, items.map(row)), pin,
+    fileOf('ImageSetConfiguration', 'imageset.yaml', imageSet(items, images, defaults), 'h2'),
+    el('h2', {}, 'Next'),
+    el('p', {}, 'Bring the catalogs and all their images to a disk, and from there to the registry of the site:'),
+    command(`catalog-mirror carry out${plain} imageset.yaml /media/disk`), command('catalog-mirror carry in /media/disk registry.example/olm'),
+    el('p', {}, 'Only the catalogs, cut down to these packages:'), command(`catalog-mirror compose${plain} imageset.yaml`),
+  ];
 }
 
 // --- The view of the place
 
-const VIEWS = [
-  [({ parts }) => parts[0] === 'basket', viewBasket], [({ parts }) => parts[0] === 'c' && parts[2] === 'p' && parts.length === 4, viewPackage],
-  [({ parts }) => parts[0] === 'c' && parts[2] === 'changes', viewChanges], [({ parts }) => parts[0] === 'c' && parts.length === 2, viewCatalog],
-  [() => true, viewCatalogs],
-];
-
-function failed(error) {
-  const said = error instanceof Failure || error instanceof TypeError ? error.message : `The answer cannot be used: ${error.message}`;
-  return [heading('This did not work'), el('p', { class: 'warn' }, text(said, 1000)), el('button', { type: 'button', click: show }, 'Try again')];
+function viewUnknown() {
+  return [heading('Not found'), el('div', { class: 'empty' }, el('p', {}, 'The address names no catalog, package or page of this mirror.'),
+    el('p', {}, el('a', { href: '#/' }, 'Go to the catalogs')))];
 }
 
+const VIEWS = [
+  [({ parts }) => parts.length === 0, viewCatalogs], [({ parts }) => parts[0] === 'basket' && parts.length === 1, viewBasket],
+  [({ parts }) => parts[0] === 'c' && parts[2] === 'p' && (parts.length === 4 || parts.length === 5), viewPackage],
+  [({ parts }) => parts[0] === 'c' && parts[2] === 'changes' && parts.length === 3, viewChanges], [({ parts }) => parts[0] === 'c' && parts.length === 2, viewCatalog],
+  [() => true, viewUnknown],
+];
+
+function failed({ parts }) {
+  return (error) => {
+    const [, catalog, , name] = parts;
+    if (error.status === 404) {
+      return [heading('Not found'), el('div', { class: 'empty' }, el('p', {}, text(error.message, 1000)),
+        el('p', {}, name && catalog && [el('a', { href: href(['c', catalog]) }, 'Packages of ', brief(catalog)), ' · '], el('a', { href: '#/' }, 'Catalogs')))];
+    }
+    const said = error instanceof Failure || error instanceof TypeError ? error.message : `The answer cannot be used: ${error.message}`;
+    return [heading('Error'), el('p', { class: 'note warn' }, text(said, 1000)), el('p', {}, el('button', { type: 'button', click: show }, 'Try again'), ' ', el('a', { href: '#/' }, 'Catalogs'))];
+  };
+}
+
+const skeleton = () => el('div', { class: 'skeleton', 'aria-hidden': 'true' }, ...['title', '', '', '', '', ''].map((kind) => el('div', { class: kind })));
+
 let running = new AbortController();
+let before = '';
 
 async function show() {
   running.abort();
   const { signal } = (running = new AbortController());
+  clearTimeout(writing);
+  clearTimeout(scrolling);
   const main = document.querySelector('main');
-  main.setAttribute('aria-busy', 'true');
   const at = { ...place(), signal };
+  const state = history.state;
+  // What stays the same place: tabs and choices of one package, and one basket.
+  const own = at.parts.slice(0, 4).join('/');
+  const isSame = own === before;
+  before = own;
+  const { name, value } = main.contains(document.activeElement) ? document.activeElement : {};
+  const focused = document.activeElement?.getAttribute?.('href');
+  main.setAttribute('aria-busy', 'true');
+  const busy = setTimeout(() => { if (!isSame) { main.replaceChildren(heading('Loading…'), skeleton()); scrollTo(0, 0); } }, SKELETON_MS);
   const view = VIEWS.find(([fits]) => fits(at))[1];
-  const nodes = await view(at).catch(failed);
+  const nodes = await Promise.resolve().then(() => view(at)).catch(failed(at));
+  clearTimeout(busy);
   if (signal.aborted) return;
   main.replaceChildren(...nodes.flat(Infinity).filter((node) => node));
   main.removeAttribute('aria-busy');
   const title = main.querySelector('h1');
-  document.title = title.textContent === 'Operator catalogs' ? 'Operator catalogs' : `${title.textContent} – Operator catalogs`;
-  const link = document.querySelector('#basket-link');
-  link.href = href(['basket']);
-  link.textContent = basket().length ? `Basket (${basket().length})` : 'Basket';
-  document.querySelector('nav a').href = href([]);
-  if (document.activeElement === document.body || !document.activeElement) title.focus();
+  const site = document.querySelector('#site').textContent;
+  document.title = at.parts.length ? `${title.textContent} – ${site}` : site;
+  showBasketLink();
+  for (const link of document.querySelectorAll('header nav a')) link.toggleAttribute('data-current', (link.id === 'basket-link') === (at.parts[0] === 'basket'));
+  if (state?.top !== undefined) scrollTo(0, state.top);
+  else if (!isSame) scrollTo(0, 0);
+  if (isFirst) { isFirst = false; return; }
+  const again = isSame && [...main.querySelectorAll('a, select, button, input')].find((node) => (name ? node.name === name && (node.type === 'select-one' || node.value === value) : focused && (node.getAttribute('href') === focused)));
+  (again || title).focus({ preventScroll: true });
 }
 
+let isFirst = true;
+let scrolling;
+
+history.scrollRestoration = 'manual';
+addEventListener('scroll', () => { clearTimeout(scrolling); scrolling = setTimeout(() => remember({ top: scrollY }), 100); }, { passive: true });
+addEventListener('click', (event) => { if (event.target.closest?.('a')) { clearTimeout(scrolling); remember({ top: scrollY }); } }, true);
 addEventListener('hashchange', show);
+
+addEventListener('keydown', (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const isTyping = event.target.matches?.('input:not([type=checkbox]), select, textarea');
+  const search = document.querySelector('main input[type=search]');
+  if (event.key === '/' && !isTyping) {
+    event.preventDefault();
+    if (search) search.focus();
+    else location.hash = '#/';
+  } else if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
+    const links = [...document.querySelectorAll('main .cards .card-title a')];
+    const at = links.indexOf(document.activeElement);
+    if (!links.length || (at < 0 && event.target !== search)) return;
+    const next = at + (event.key === 'ArrowDown' ? 1 : -1);
+    event.preventDefault();
+    (next < 0 ? search : links[Math.min(next, links.length - 1)]).focus();
+  }
+});
+document.querySelector('.skip').addEventListener('click', (event) => { event.preventDefault(); document.querySelector('main h1')?.focus(); });
+
+const titled = document.querySelector('meta[name="application-name"]')?.content;
+if (titled) document.querySelector('#site').textContent = titled;
 show();

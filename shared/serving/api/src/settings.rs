@@ -20,6 +20,8 @@ pub struct HttpSettings {
     pub ready: Arc<AtomicBool>,
     /// Other origins whose pages may read the answers. Default: all.
     pub origins: Origins,
+    /// Title of the page. Default: that of the page itself.
+    pub title: Option<String>,
     /// Returns the time of day. Default: the system's. A program for WebAssembly has to name
     /// another, because that one panics there.
     pub clock: fn() -> SystemTime,
@@ -31,6 +33,7 @@ impl Default for HttpSettings {
             large: None,
             ready: Arc::new(AtomicBool::new(true)),
             origins: Origins::default(),
+            title: None,
             clock: SystemTime::now,
         }
     }

@@ -4,7 +4,7 @@ use model::CatalogName;
 use work::ServerLimits;
 
 use super::section::Section;
-use super::values::{byte_size, origin, time_limit};
+use super::values::{byte_size, origin, time_limit, title};
 use crate::problems::{Problems, count};
 
 /// Largest number of connections, and of requests on one of them. Far above any machine's
@@ -23,6 +23,8 @@ pub struct ServerConfig {
     pub readers: Option<PathBuf>,
     /// Origins whose pages users may read with. Without users all origins may read. Default: none.
     pub cors: Vec<String>,
+    /// Title of the page. Default: `Operator catalogs`.
+    pub title: Option<String>,
     /// Limits for clients of HTTP.
     pub limits: ServerLimits,
     /// Limits for clients of gRPC, which may stay idle. Those without a name of their own are set
@@ -47,6 +49,7 @@ impl Default for ServerConfig {
             tls_key: None,
             readers: None,
             cors: Vec::new(),
+            title: None,
             limits: ServerLimits::default(),
             grpc_limits: ServerLimits::grpc(),
         }
@@ -61,6 +64,7 @@ impl ServerConfig {
             tls_key: section.field("tlsKey"),
             readers: section.field("readers"),
             cors: section.parsed_list("cors", origin),
+            title: section.parsed("title", title),
             ..Self::default()
         });
         section.with("limits", |limits| self.add_limits(limits));
@@ -103,6 +107,7 @@ impl ServerConfig {
         if !other.cors.is_empty() {
             self.cors = other.cors;
         }
+        self.title = other.title.or(self.title.take());
     }
 
     /// Checks that certificate and key are set together, once all files and flags have been read.
@@ -140,10 +145,11 @@ mod tests {
 
     #[test]
     fn server_fields_are_read() {
-        let text = "server: {tlsCert: c.pem, tlsKey: k.pem, readers: r, cors: ['https://docs.lab'], limits: {connections: 9, stalled: 5s, answerBytes: 64MiB}}";
+        let text = "server: {tlsCert: c.pem, tlsKey: k.pem, readers: r, cors: ['https://docs.lab'], title: Operators of the lab, limits: {connections: 9, stalled: 5s, answerBytes: 64MiB}}";
         let server = load(text).unwrap().server;
         assert_eq!(server.tls_cert.as_deref(), Some("c.pem".as_ref()));
         assert_eq!(server.cors, ["https://docs.lab"]);
+        assert_eq!(server.title.as_deref(), Some("Operators of the lab"));
         let http = ServerLimits {
             connections: 9,
             stalled: Duration::from_secs(5),
@@ -182,6 +188,7 @@ mod tests {
 {cors: [docs.lab]} => server, cors: "docs.lab" is not an origin
 {cors: ["https://docs.lab/"]} => server, cors: "https://docs.lab/"
 {cors: ["*"]} => server, cors: "*"
+{title: "a\nb"} => server, title: "a\nb" is not one line
 "#;
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use model::PREVIOUS_MAX;
-use model::text::value_without_secrets;
+use model::text::{is_unprintable, value_without_secrets};
 use source::TargetPlatform;
 
 use crate::problems::{count, out_of_range};
@@ -21,6 +21,9 @@ const TIME_LIMIT_MIN: Duration = Duration::from_millis(1);
 /// Longest duration, a year. Far from the overflow of clocks, which a jittered wait of centuries
 /// would reach.
 const DURATION_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// Longest title of the page, in characters: more does not fit into the tab of a browser.
+const TITLE_CHARS: usize = 80;
 
 /// Largest size, 1 EiB. `bytesize` turns what overflows into `u64::MAX`, which is above it and so
 /// is refused.
@@ -155,6 +158,13 @@ pub(crate) fn origin(text: &str) -> Result<String, String> {
     Err(format!(
         "{shown:?} is not an origin, such as https://docs.example"
     ))
+}
+
+/// Checks the title of the page, and returns it unchanged.
+pub(crate) fn title(text: &str) -> Result<String, String> {
+    let is_line = text.chars().count() <= TITLE_CHARS && !text.contains(is_unprintable);
+    let reason = || format!("{text:?} is not one line of at most {TITLE_CHARS} characters");
+    is_line.then(|| text.to_owned()).ok_or_else(reason)
 }
 
 /// Parses an address to listen on. A port alone is one of this machine's loopback address.

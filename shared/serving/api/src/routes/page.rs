@@ -16,32 +16,51 @@ use crate::rfc9110::Tag;
 
 const HTML: &str = include_str!("../../page/page.html");
 
+/// Title of the page where the settings name none.
+const TITLE: &str = "Operator catalogs";
+
 /// Policy of the page (W3C Content Security Policy 3, Trusted Types): its own files, icons in
 /// `data:` URLs, no HTML from text.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; \
                       form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
-/// Files that the HTML names, which changes with them.
-static FILES: LazyLock<[PageFile; 2]> = LazyLock::new(|| {
-    let script = include_str!("../../page/page.js");
-    let style = include_str!("../../page/page.css");
+/// Files that the HTML names, which changes with them: the script, the rules that it imports, and
+/// the style.
+static FILES: LazyLock<[PageFile; 3]> = LazyLock::new(|| {
+    let rules = without_comments(include_str!("../../page/rules.js"));
+    let rules = PageFile::new(rules, "js", "text/javascript; charset=utf-8");
+    // Both lie in one folder.
+    let name = rules.path.replace("page/", "./");
+    let script = without_comments(include_str!("../../page/page.js"));
+    let script = script.replace("./rules.js", &name);
+    let style = include_str!("../../page/page.css").to_owned();
     [
-        PageFile::new(script.to_owned(), "js", "text/javascript; charset=utf-8"),
-        PageFile::new(style.to_owned(), "css", "text/css; charset=utf-8"),
+        PageFile::new(script, "js", "text/javascript; charset=utf-8"),
+        rules,
+        PageFile::new(style, "css", "text/css; charset=utf-8"),
     ]
 });
 
+/// Returns a script without the lines that are comments: a tenth of what each new browser takes.
+fn without_comments(script: &str) -> String {
+    let lines = script.split_inclusive('\n');
+    lines
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .collect()
+}
+
 /// The HTML with the names of the files.
 static PAGE: LazyLock<PageFile> = LazyLock::new(|| {
-    let [script, style] = &*FILES;
+    let [script, rules, style] = &*FILES;
     let html = HTML
         .replace("page.js", &script.path)
+        .replace("rules.js", &rules.path)
         .replace("page.css", &style.path);
     PageFile::new(html, "html", "text/html; charset=utf-8")
 });
 
 /// Returns the paths of the files that the page names.
-pub fn page_files() -> [&'static str; 2] {
+pub fn page_files() -> [&'static str; 3] {
     FILES.each_ref().map(|file| file.path.as_str())
 }
 
@@ -66,8 +85,25 @@ impl PageFile {
     }
 }
 
+impl PageFile {
+    /// Returns the HTML with a title of the site, which the script reads too.
+    fn titled(title: &str) -> Self {
+        let title = title.replace('&', "&amp;").replace('<', "&lt;");
+        let title = title.replace('"', "&quot;");
+        let html = PAGE.text.replace(
+            &format!("<title>{TITLE}</title>"),
+            &format!(
+                "<title>{title}</title>\n  <meta name=\"application-name\" content=\"{title}\">"
+            ),
+        );
+        Self::new(html, "html", PAGE.content_type)
+    }
+}
+
 pub(super) async fn page(call: RouteCall<'_>) -> Result<Representation, ApiError> {
-    let page = file(call, &PAGE, CachePolicy::Pointer).await?;
+    let titled = call.app.settings.title.as_deref().map(PageFile::titled);
+    let page = titled.as_ref().unwrap_or(&PAGE);
+    let page = file(call, page, CachePolicy::Pointer).await?;
     let page = page.with(
         header::CONTENT_SECURITY_POLICY,
         HeaderValue::from_static(POLICY),
@@ -109,11 +145,11 @@ pub(super) async fn search_document(call: RouteCall<'_>) -> Result<Representatio
 
 async fn file(
     call: RouteCall<'_>,
-    file: &'static PageFile,
+    file: &PageFile,
     cache: CachePolicy,
 ) -> Result<Representation, ApiError> {
     let encoding = call.encoding()?;
-    let plain = Bytes::from_static(file.text.as_bytes());
+    let plain = Bytes::copy_from_slice(file.text.as_bytes());
     let coded = call.coded(file.hash, encoding, || 0, || ready(Ok(plain)));
     let bytes = coded.await?;
     let tag = Tag::of_made(file.hash, encoding);

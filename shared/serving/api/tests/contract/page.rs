@@ -1,5 +1,6 @@
 //! The page and what it reads. A browser drives it in `scripts/checks/page.sh`.
 
+use api::HttpSettings;
 use http::StatusCode;
 use model::Sha256;
 
@@ -27,10 +28,11 @@ async fn page_names_its_files_by_their_content_and_allows_nothing_else() {
     let html = page.text();
     let files = html.split('"').filter(|part| part.starts_with("page/"));
     let files: Vec<&str> = files.collect();
-    assert_eq!(files.len(), 2, "{html}");
+    assert_eq!(files.len(), 3, "{html}");
     let compressed = world.get("/", &[("accept-encoding", "gzip")]).await;
     let mut view = compressed.bytes().len();
-    let media = ["css", "javascript"].map(|kind| format!("text/{kind}; charset=utf-8"));
+    let media =
+        ["css", "javascript", "javascript"].map(|kind| format!("text/{kind}; charset=utf-8"));
     for (file, media) in files.iter().zip(&media) {
         for coding in ["identity", "gzip", "zstd"] {
             let answer = world
@@ -54,5 +56,22 @@ async fn page_names_its_files_by_their_content_and_allows_nothing_else() {
         world.status("/page/0000000000000000.js").await,
         StatusCode::NOT_FOUND
     );
-    assert!(view <= 20 << 10, "a new browser takes {view} bytes");
+    assert!(view <= 32_000, "a new browser takes {view} bytes");
+}
+
+#[tokio::test]
+async fn page_has_the_title_of_the_site_as_text() {
+    let settings = HttpSettings {
+        title: Some("R&D <script>\"".to_owned()),
+        ..HttpSettings::default()
+    };
+    let world = World::new().await.serving(settings);
+    let html = world.get("/", &[]).await.text().to_owned();
+    let title = "R&amp;D &lt;script>&quot;";
+    for part in [
+        format!("<title>{title}</title>"),
+        format!("<meta name=\"application-name\" content=\"{title}\">"),
+    ] {
+        assert!(html.contains(&part), "{html}");
+    }
 }
