@@ -65,6 +65,7 @@ odd_catalog
 cp -r "$ROOT/tests/catalogs/v2" "$WORK/demo"
 "$CATALOG_MIRROR" poll --store "$STORE" --catalog "demo=dir:$WORK/demo" >>"$WORK/poll.log" 2>&1
 serve "$STORE"
+node "$LIB/page_cases.mjs" | relay ""
 # drive NAME URL FOLDER [brief]
 drive() { node "$LIB/page.mjs" "${@:2}" 2>&1 | relay "$1"; }
 drive "" "$URL" "$WRITTEN"

@@ -301,20 +301,15 @@ mod tests {
     /// most 12 characters of the tag.
     #[test]
     fn manifest_names_are_those_of_oc_mirror() {
-        // In `mine` the repository is targetCatalog, whose name in the mirror has no tag.
-        for row in "\
-index-v4-20 compose:quay.io/redhat/index:v4.20#0123456789ab index-v4-20
-index-v4-20-2026-11-24 compose:registry.example:5000/index:v4.20-2026-11-24#0 index-v4-20-2026-1
-operatorhubio quay.io/operatorhubio/catalog:latest operatorhubio-latest
-mine compose:quay.io/redhat/index:v4.20#0 mine-latest
-team-v1 compose:quay.io/a/b:v1,quay.io/a/c:v1#0 team-v1-latest"
-            .lines()
-        {
-            let [name, source, expected] = row.split(' ').collect::<Vec<_>>()[..] else {
-                panic!("{row}")
-            };
-            let suffix = CatalogRepository::new(&name.parse().unwrap(), source).suffix();
-            assert_eq!(suffix, expected);
+        // In `mine` the repository is targetCatalog, whose name in the mirror has no tag. The page
+        // makes the same names, and is judged by the same table.
+        let cases = include_str!("../../../../tests/cases.json");
+        let cases: Value = serde_json::from_str(cases).unwrap();
+        for case in cases["names"].as_array().unwrap() {
+            let text = |field: &str| case[field].as_str().unwrap();
+            let catalog = text("catalog").parse().unwrap();
+            let suffix = CatalogRepository::new(&catalog, text("source")).suffix();
+            assert_eq!(suffix, text("suffix"), "{case}");
         }
     }
 

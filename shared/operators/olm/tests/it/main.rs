@@ -1,5 +1,6 @@
 //! Tests of what lines mean to OLM.
 
+mod cases;
 mod changes;
 mod mutations;
 mod properties;
