@@ -39,6 +39,8 @@ ZIGBUILD=cargo-zigbuild==0.24.0 ZIG=ziglang==0.17.1
 CERTIFI=certifi==2026.10.18 CA_SHA256=d87887200c9a705dccc937b9b83b5e67e47024c4a4b7f9dd15700c72e0f55453
 PYTHON_TOOLS=("moto[server]==5.2.5" cfn-lint==1.58.0 openapi-spec-validator kubernetes-validate==1.37.0
   "$AWS_CLI" "$SAM_CLI" "$CARGO_LAMBDA")
+# The last version for Node.js 20.
+RENOVATE_PACKAGE=renovate@39.264.1
 NODE_TOOLS=(puppeteer-core@24.43.1 axe-core@4.14.1 openapi-typescript@7.13.0 typescript@5.9.3)
 
 # Installs what scripts/checks/run needs by default. MinIO and cosign take minutes to build and are used by long checks only.
@@ -207,6 +209,12 @@ need_python() {
 need_node() {
   need_npm node "${NODE_TOOLS[@]}"
   export NODE_MODULES=$NPM_FOLDER
+}
+
+# RENOVATE is the program afterwards.
+need_renovate() {
+  need_npm renovate "$RENOVATE_PACKAGE"
+  RENOVATE=$NPM_FOLDER/node_modules/.bin/renovate
 }
 
 # need_npm NAME PACKAGE...: installs packages into a folder of that name, once. NPM_FOLDER is set afterwards.
