@@ -7,7 +7,7 @@ import {
 
 // --- Limits
 
-const ROWS = 100; // rows of a list before "more"
+const ROWS = 40; // rows of a list before "more"
 const GRAPH_ROWS = 300; // versions of a channel before "more"
 const LANES = 6; // lines beside each other in a graph
 const ICON_MAX = 700_000; // characters of base64, 512 kB
