@@ -453,6 +453,7 @@ async fn images_check_names_image_missing_in_registry() {
     let images = &checked.json()["images"];
     assert_eq!([&images[0]["exists"], &images[1]["exists"]], [true, false]);
     checked.complains(&format!("missing: {gone}, needed by small.v1"));
+    checked.complains("2 images: 1 there, 1 missing, 0 unknown");
 }
 
 /// Expects the digest that was polled, and another default channel where the original default is

@@ -1,4 +1,4 @@
-use carry::{check_images, images_document, missing, pullable, skopeo_sync};
+use carry::{ImageChecks, check_images, images_document, missing, pullable, skopeo_sync};
 use clap::{Args, ValueEnum};
 use model::CatalogName;
 use olm::BundleSelection;
@@ -79,8 +79,22 @@ pub(crate) async fn run(args: ImagesArgs) -> anyhow::Result<Exit> {
         ImagesFormat::SkopeoSync => print_text(&carry::yaml(&[skopeo_sync(images)])?)?,
         ImagesFormat::Imageset => print_text(&carry::yaml(&[found.image_set()])?)?,
     }
-    let missing = checks.map(|checks| missing(needs, &checks));
-    let missing = missing.unwrap_or_default();
+    let Some(checks) = checks else {
+        return Ok(Exit::Success);
+    };
+    let missing = missing(needs, &checks);
     missing.iter().for_each(|line| say(line));
+    say(&sum(&checks));
     Ok(Exit::of_check(missing.is_empty()))
+}
+
+/// Returns the numbers of images by what their registries said.
+fn sum(checks: &ImageChecks) -> String {
+    let there = checks.values().filter(|check| **check == Ok(true)).count();
+    let missing = checks.values().filter(|check| **check == Ok(false)).count();
+    let unknown = checks.len() - there - missing;
+    format!(
+        "{} images: {there} there, {missing} missing, {unknown} unknown",
+        checks.len()
+    )
 }
