@@ -42,9 +42,6 @@ impl Table for HistoryState {
         ("CONTENT", |state| short(&state.content_hash)),
         ("PUBLISHED", |state| age(state.published_at)),
         ("PACKAGES", |state| cell(state.packages)),
-        ("CHANGED", |state| {
-            cell(state.changes.as_ref().map(changed_names))
-        }),
         ("STATE", |state| {
             let text = match (state.is_stored, state.is_published, state.is_held_back) {
                 (_, true, true) => "published, rolled back",
@@ -53,6 +50,10 @@ impl Table for HistoryState {
                 (false, false, _) => "not stored",
             };
             text.to_owned()
+        }),
+        // Last, so that its names are wrapped below each other.
+        ("CHANGED", |state| {
+            cell(state.changes.as_ref().map(changed_names))
         }),
     ];
 }

@@ -148,11 +148,8 @@ fn print_plan(plan: &UpgradePlan) -> anyhow::Result<()> {
         let notes = row.notes().into_iter();
         notes.map(move |note| wrapped(&printable(&format!("{package}: {note}"))))
     });
-    print_text(&format!(
-        "{}{}\n",
-        notes.collect::<String>(),
-        plan.summary()
-    ))
+    let notes: String = notes.collect();
+    print_text(&format!("{notes}{}", wrapped(&plan.summary())))
 }
 
 impl Table for PlannedOperator {
