@@ -11,6 +11,10 @@ import copy, json, pathlib, random, shutil, subprocess, sys
 ALL = {"hold": "all"}
 DEFAULT = {}
 
+# Rules that no update of a vendor breaks. The others hold what a vendor does on purpose: of the forty real updates two retire a package,
+# and one a channel.
+HARMLESS = ["default", "bundle", "head", "validation", "many-deprecated"]
+
 
 class Mirror:
     """A store, and a folder whose content is polled."""
@@ -275,7 +279,7 @@ def main():
             (source / path).unlink()
             if not any((source / path).parent.iterdir()):
                 (source / path).parent.rmdir()
-        outcome, error = mirror.poll({**ALL, "hold": HARMLESS} if step["removed"] else ALL)
+        outcome, error = mirror.poll({"hold": HARMLESS})
         if outcome == "refused":
             held.append(f"{step['step']}: {error}")
     report(not held, f"0 of {len(steps) - 1} real updates are held", " ".join(held))
@@ -330,8 +334,5 @@ def main():
             held.append(f"{number}: {outcome} {error}")
     report(not held, f"0 of {updates} updates in the shape of a vendor's index are held", " ".join(held))
 
-
-# Rules that no update of a vendor breaks. A vendor does retire packages and channels.
-HARMLESS = ["default", "bundle", "head", "validation", "many-deprecated"]
 
 main()
