@@ -218,8 +218,7 @@ def accidents(catalog, other):
     def only(packages):
         return {name: catalog[name] for name in packages}
 
-    mixed = dict(catalog)
-    mixed.update({name: metas for name, metas in other.items() if name in catalog})
+    mixed = {**catalog, **{name: metas for name, metas in other.items() if name in catalog}}
     swapped = dict(catalog)
     for name, source in zip(names[::2], names[1::2]):
         swapped[name] = of(catalog[name], "olm.package") + [
@@ -233,6 +232,7 @@ def accidents(catalog, other):
     third = names[: (len(names) + 2) // 3]
     return [
         ("the content of another version", other, True),
+        ("packages of another version among the others", mixed, True),
         ("half of the packages gone", only(names[: len(names) // 2]), True),
         ("no packages", {}, True),
         ("a quarter of the packages gone", only(names[len(names) // 4 :]), False),
@@ -258,6 +258,20 @@ def accidents(catalog, other):
 
 def report(is_ok, text, detail=""):
     print(f"{'ok' if is_ok else 'not ok'} {text}" + (f" ({detail[:300]})" if not is_ok else ""), flush=True)
+
+
+def judge(mirror, name, before, content, settings, expected):
+    """Checks whether content is held over the content before."""
+    mirror.restart(before)
+    mirror.write(content)
+    outcome, error = mirror.poll(settings)
+    is_held = outcome == "refused"
+    rules = "all" if settings else "the default"
+    verb = "held" if expected else "published"
+    is_ok = is_held == expected and outcome in ("refused", "published")
+    report(is_ok, f"{name}: {verb} by {rules} rules", f"{outcome} {error}")
+    if is_held:
+        print(f"  {error[:400]}", flush=True)
 
 
 def main():
@@ -296,20 +310,15 @@ def main():
     version = version_property(next(bundle for bundle in of(catalog[deep], "olm.bundle") if bundle["name"] == first))["version"]
     installed = mirror.folder / "installed"
     installed.write_text(f"{deep} {version}\n")
-    rows = accidents(catalog, other) + [("an older index again", oldest, None)]
-    for name, content, by_default in rows:
+    rows = [(name, catalog, content, by_default) for name, content, by_default in accidents(catalog, other)]
+    same = set(catalog) & set(other)
+    of_same = [{name: metas for name, metas in version.items() if name in same} for version in (other, catalog)]
+    rows.append(("the same packages of another version", *of_same, True))
+    rows.append(("an older index again", catalog, oldest, None))
+    for name, before, content, by_default in rows:
         for settings, expected in [({**ALL, "holdInstalled": str(installed)}, True), (DEFAULT, by_default)]:
-            if expected is None:
-                continue
-            mirror.restart(catalog)
-            mirror.write(content)
-            outcome, error = mirror.poll(settings)
-            is_held = outcome == "refused"
-            rules = "all" if settings else "the default"
-            verb = "held" if expected else "published"
-            report(is_held == expected and outcome in ("refused", "published"), f"{name}: {verb} by {rules} rules", f"{outcome} {error}")
-            if is_held:
-                print(f"  {error[:400]}")
+            if expected is not None:
+                judge(mirror, name, before, content, settings, expected)
 
     # Renderings of all packages anew.
     mirror.restart(catalog)
