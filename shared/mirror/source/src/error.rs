@@ -145,6 +145,14 @@ pub enum ServerFault {
     /// [`Self::Unauthorized`].
     #[error("403, {} may not read it; ask its owner for the right to read it, or use another account", .0.as_deref().map_or_else(|| "anonymous users".to_owned(), |login| format!("the account from {login}")))]
     Forbidden(Option<String>),
+    /// A push that it refuses.
+    #[error("{}, it refuses the push{}", .status.as_u16(), .words.as_deref().map_or_else(String::new, |words| format!(": {words}")))]
+    PushRefused {
+        /// Status of the answer.
+        status: reqwest::StatusCode,
+        /// Reason in its own words, if it gives one.
+        words: Option<String>,
+    },
     /// 404 or 410: no such manifest, tag, blob or file.
     #[error("404, there is no {what}")]
     NotFound {
@@ -275,6 +283,10 @@ impl ServerFault {
                 service: show(&service),
                 problem,
             },
+            Self::PushRefused { status, words } => Self::PushRefused {
+                status,
+                words: words.map(|words| show(&words)),
+            },
             other => other,
         }
     }
@@ -330,6 +342,11 @@ impl ServerFailure {
             }
             Fault::Fetch(RateLimited { .. }) => {
                 "poll less often, or log in to be granted more".to_owned()
+            }
+            Fault::PushRefused { .. } => {
+                format!(
+                    "the account needs the right to push, and {host} room for it and the repository"
+                )
             }
             Fault::NotFound { .. } => {
                 let names = if is_registry {

@@ -7,8 +7,10 @@ mod download;
 mod error;
 mod git;
 mod image;
+mod index;
 mod layers;
 mod location;
+mod referrer_list;
 mod registry;
 mod rules;
 mod server;
@@ -24,6 +26,7 @@ mod verify;
 pub use crate::download::Download;
 pub use crate::error::{Error, ServerFailure, ServerFault, ServerPlace, TreeFault};
 pub use crate::image::Pull;
+pub use crate::index::IndexedImage;
 pub use crate::location::{ArchiveLocation, GitLocation};
 pub use crate::registry::Pushed;
 pub use crate::rules::{RegistryMirror, RegistryRule, RegistryRules};
@@ -43,6 +46,7 @@ pub use oci::{
     Digest, DigestError, FileSink, ImageContent, ImageError, ImageLimits, LayerError,
     LimitExceeded, LinkError, REF_NAME, TargetPlatform, UnpackError,
 };
+pub use oci_client::Reference;
 
 #[cfg(test)]
 mod tests {

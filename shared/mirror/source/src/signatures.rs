@@ -76,7 +76,7 @@ pub(crate) async fn attached_manifests(
 
 /// Returns the tag of the list of referrers ("Referrers Tag Schema"). Those of cosign begin with
 /// it.
-fn list_tag(digest: &Digest) -> String {
+pub(crate) fn list_tag(digest: &Digest) -> String {
     format!("{}-{}", digest.algorithm(), digest.hex())
 }
 

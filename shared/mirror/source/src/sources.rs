@@ -13,11 +13,15 @@ use tracing::Instrument;
 use crate::archive::Archives;
 use crate::blob_source::{BlobSource, Layout};
 use crate::git::GitCommits;
-use crate::registry::{AuthStates, Pushed, Registries, Session, if_found, push};
+use crate::index::indexed_images;
+use crate::referrer_list::list_referrer;
+use crate::registry::{
+    AuthStates, Pushed, Registries, Session, check_push, check_sparse, if_found, push,
+};
 use crate::server::WebClient;
 use crate::signatures::{attached_manifests, attached_signatures};
 use crate::stream::{blocking, within};
-use crate::{Download, Error, Lookaside, Pull, Source, SourceSettings};
+use crate::{Download, Error, IndexedImage, Lookaside, Pull, Source, SourceSettings};
 use crate::{dir, download, image, layers};
 
 /// Reads catalogs from their sources. Clones share connections and tokens, so a process needs only
@@ -267,6 +271,56 @@ impl Sources {
         let session = self.registries().reading(reference)?;
         self.in_time(lookaside.all(&session, reference, digest))
             .await
+    }
+
+    /// Returns the images of the index `digest`, or nothing if it is the digest of one image. Sources
+    /// other than registries have none.
+    ///
+    /// # Errors
+    /// A manifest that cannot be read.
+    pub async fn indexed_images(
+        &self,
+        source: &Source,
+        digest: &Digest,
+    ) -> Result<Vec<IndexedImage>, Error> {
+        let Some(session) = self.session_with(source, digest).await? else {
+            return Ok(Vec::new());
+        };
+        let asking = self.in_time(indexed_images(&session, digest));
+        session.server.redacted(asking.await)
+    }
+
+    /// Adds the manifest `digest` to the tagged list of the manifests that refer to its subject, if
+    /// it has one and the registry keeps no such list by itself (OCI distribution specification,
+    /// "Referrers Tag Schema"). Returns true if the list was changed.
+    ///
+    /// # Errors
+    /// A registry that cannot be reached or refuses the list.
+    pub async fn list_referrer(
+        &self,
+        reference: &Reference,
+        digest: &Digest,
+    ) -> Result<bool, Error> {
+        let session = self.registries().pushing(reference)?;
+        self.in_time(list_referrer(&session, digest)).await
+    }
+
+    /// Checks that a registry takes an index that names an image which it does not have.
+    ///
+    /// # Errors
+    /// A registry that cannot be reached, or refuses it.
+    pub async fn check_sparse(&self, reference: &Reference) -> Result<(), Error> {
+        let session = self.registries().pushing(reference)?;
+        self.in_time(check_sparse(&session)).await
+    }
+
+    /// Checks that a registry takes a push to the repository of `reference`.
+    ///
+    /// # Errors
+    /// A registry that cannot be reached, or refuses it.
+    pub async fn check_push(&self, reference: &Reference) -> Result<(), Error> {
+        let session = self.registries().pushing(reference)?;
+        self.in_time(check_push(&session)).await
     }
 
     /// Pushes an image of one layer under the tag of `reference`, or under its digest alone if it

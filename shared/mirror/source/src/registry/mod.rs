@@ -12,7 +12,7 @@
 //! | name a token service that gives no token | named, also for a 404; the next pull is challenged again |
 //! | answer "later" for ever | the retry schedule; a longer `Retry-After` is reported |
 //! | have a bad certificate or no TLS | an error with advice; never plain HTTP in its place |
-//! | put text into errors | no bodies are quoted; hosts and digests are cut and cleaned; what repeats a secret is withheld |
+//! | put text into errors | of bodies only the first message for a refused push is quoted; it, hosts and digests are cut and cleaned; what repeats a secret is withheld |
 
 mod auth;
 mod objects;
@@ -36,7 +36,7 @@ use crate::{Error, ServerFault, SourceSettings};
 use auth::{AuthState, Challenge};
 
 pub use push::Pushed;
-pub(crate) use push::push;
+pub(crate) use push::{check_push, check_sparse, push};
 pub(crate) use registries::Registries;
 
 /// Authentication for all repositories, shared by all pulls of a process.
@@ -117,6 +117,15 @@ impl Session {
             self.accept_challenge(&sent, &response).await?;
             sent = self.authorize(request.spec.clone()).await?;
             response = self.server.follow(request.url.clone(), &sent).await?;
+        }
+        if push::is_refusal(&request.spec, &response) {
+            // As after a refused read: an operator may just have granted more.
+            self.forget_token();
+            let status = response.status();
+            let words = push::words(response).await;
+            return Err(self
+                .server
+                .failed(ServerFault::PushRefused { status, words }));
         }
         let is_document = request.spec.headers.contains_key(ACCEPT);
         let fault = match response.status() {

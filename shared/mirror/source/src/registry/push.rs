@@ -2,15 +2,35 @@
 //! distribution specification v1.1, "Push").
 
 use bytes::Bytes;
+use fetch::{FetchResponse, RequestSpec};
 use oci::{Digest, Documents, media_type};
 use reqwest::header::{CONTENT_TYPE, HeaderValue, LOCATION};
-use reqwest::{Method, Url};
+use reqwest::{Method, StatusCode, Url};
+use serde::Deserialize;
 
 use crate::registry::{ApiRequest, Session, if_found};
 use crate::{Error, ServerFault};
 
 /// Media type of a blob that is uploaded.
 const BLOB: &str = "application/octet-stream";
+
+/// Maximum size of the answer to a refused push in bytes: many times that of any registry.
+const REFUSAL_BYTES_MAX: u64 = 64 << 10;
+
+/// Body of an error (OCI distribution specification, "Error Codes").
+#[derive(Deserialize)]
+struct RefusalBody {
+    #[serde(default)]
+    errors: Vec<RefusalError>,
+}
+
+#[derive(Deserialize)]
+struct RefusalError {
+    #[serde(default)]
+    code: String,
+    #[serde(default)]
+    message: String,
+}
 
 /// Result of a push.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +78,67 @@ pub(crate) async fn push(
     })
 }
 
+/// Begins an upload and cancels it, so that a registry that takes no push says so before anything
+/// else is done.
+pub(crate) async fn check_push(session: &Session) -> Result<(), Error> {
+    let mut retries = session.server.retries();
+    let digest = Digest::of(b"");
+    let begun = retries.run(|| session.begin_upload(&digest, "upload"));
+    let url = begun.await?;
+    let request = ApiRequest::new(Method::DELETE, url, "upload".to_owned());
+    // An upload that nothing is sent to ends by itself.
+    session.attempt(&request).await.ok();
+    Ok(())
+}
+
+/// Pushes an index that names an image which no registry has, and removes it again.
+pub(crate) async fn check_sparse(session: &Session) -> Result<(), Error> {
+    let absent = Digest::of(b"an image that is in no registry");
+    let index = serde_json::json!({
+        "schemaVersion": 2,
+        "mediaType": media_type::INDEX,
+        "manifests": [{
+            "mediaType": media_type::MANIFEST,
+            "digest": absent.as_str(),
+            "size": 2,
+            "platform": {"os": "linux", "architecture": "amd64"},
+        }],
+    });
+    let index = Bytes::from(index.to_string());
+    let version = Digest::of(&index);
+    session
+        .push_manifest(version.as_str(), media_type::INDEX, index)
+        .await?;
+    let url = session.url(&format!("manifests/{version}"));
+    let request = ApiRequest::new(Method::DELETE, url, format!("manifest {version}"));
+    // Without a tag it is removed with the next garbage collection at the latest.
+    session.attempt(&request).await.ok();
+    Ok(())
+}
+
+/// Returns true if the answer to a request that writes is no for good. A challenge and an answer to
+/// try again later are none.
+pub(super) fn is_refusal(request: &RequestSpec, response: &FetchResponse) -> bool {
+    let is_write = matches!(request.method, Method::POST | Method::PUT | Method::PATCH);
+    let status = response.status();
+    let may_pass = matches!(
+        status,
+        StatusCode::UNAUTHORIZED | StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS
+    );
+    // The usual answer of a server that expects TLS.
+    let wants_tls = status == StatusCode::BAD_REQUEST && response.url().scheme() == "http";
+    is_write && response.is_home && status.is_client_error() && !may_pass && !wants_tls
+}
+
+/// Reads the first message of a refusal, if there is one. It may repeat a secret.
+pub(super) async fn words(response: FetchResponse) -> Option<String> {
+    let body = response.bytes(REFUSAL_BYTES_MAX).await.ok()?;
+    let body: RefusalBody = serde_json::from_slice(&body).ok()?;
+    let RefusalError { code, message } = body.errors.into_iter().next()?;
+    let words = if message.is_empty() { code } else { message };
+    (!words.is_empty()).then_some(words)
+}
+
 impl Session {
     /// Uploads a blob in one piece, unless the registry has it.
     async fn push_blob(&self, blob: Bytes) -> Result<(), Error> {
@@ -93,7 +174,7 @@ impl Session {
         Ok(target)
     }
 
-    async fn push_manifest(
+    pub(crate) async fn push_manifest(
         &self,
         version: &str,
         media_type: &'static str,
