@@ -32,7 +32,7 @@ poll --store s --catalog demo=oci:folder
 poll --store s --catalog demo=oci:example:v9
     the image layout has no image tagged v9; it has v1, v2
 poll --store s --catalog demo=dir:empty
-    it holds no packages at all; check the source, or publish it as it is with `poll --force`
+    it holds no packages at all; check the source, or publish it as it is with `--force`
 poll --store s --catalog demo=127.0.0.1:1/a/b:v1
     registry 127.0.0.1:1, repository a/b: cannot connect: Connection refused (5 attempts)
 poll --store s --catalog demo=http://127.0.0.1:1/a.tar

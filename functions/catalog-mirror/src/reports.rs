@@ -33,6 +33,9 @@ impl Table for Report {
 pub(crate) fn print_polls(reports: &[Report], json: bool) -> anyhow::Result<()> {
     print(reports, json)?;
     for report in reports.iter().filter(|_| !json) {
+        for notice in &report.notices {
+            say(&format!("notice: {}: {notice}", report.catalog));
+        }
         print_error(&report.catalog, report.error_text());
     }
     Ok(())

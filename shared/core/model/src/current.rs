@@ -262,6 +262,7 @@ mod tests {
                 reference: "quay.io/a/b:c".into(),
                 revision: "sha256:00".into(),
                 verified: None,
+                target: None,
             },
             render_version: 1,
             rolled_back: None,

@@ -22,6 +22,10 @@ pub struct SourceRef {
     /// The signatures of the image, if the catalog has a policy that asks for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<Verified>,
+    /// Repository and tag for the image of the catalog in the registry of a site, such as
+    /// `redhat/redhat-operator-index:v4.20`, if an ImageSetConfiguration names them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
     /// Published states that a composed catalog was made of, at most [`INPUTS_MAX`]. Empty for any
     /// other catalog.
     #[serde(

@@ -49,6 +49,9 @@ pub struct Status {
     pub rejected: Option<RejectedRevision>,
     /// Findings of the validation of the state that is published; `None` if it was not validated.
     pub validation: Option<ValidationCounts>,
+    /// Remarks of the last composition, such as required packages that it lacks; `None` for a
+    /// catalog that is not composed.
+    pub notices: Option<Vec<String>>,
 }
 
 impl Status {
@@ -74,6 +77,7 @@ impl Status {
             open_pulls: None,
             rejected: None,
             validation: None,
+            notices: None,
         }
     }
 
@@ -94,6 +98,7 @@ impl Status {
         self.empty_layers = self.empty_layers.or(before.empty_layers);
         self.open_pulls = self.open_pulls.or(before.open_pulls);
         self.rejected = self.rejected.or(before.rejected);
+        self.notices = self.notices.or(before.notices);
         if self.outcome != Outcome::Published {
             self.validation = self.validation.or(before.validation);
         }

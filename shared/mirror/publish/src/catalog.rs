@@ -113,6 +113,9 @@ pub struct ComposedSource {
     pub composition: Composition,
     /// Inputs, then additions, in the order of the composition.
     pub inputs: Vec<ComposedInput>,
+    /// Repository and tag for its image in the registry of a site, if an ImageSetConfiguration
+    /// names them.
+    pub target: Option<String>,
 }
 
 /// One input or addition of a composition.
@@ -274,6 +277,7 @@ impl ComposedSource {
         Ok(Self {
             composition,
             inputs,
+            target: None,
         })
     }
 

@@ -30,6 +30,9 @@ pub struct Report {
     /// validated.
     #[serde(skip)]
     pub validation: Option<ValidationCounts>,
+    /// Remarks of the last composition, such as required packages that it lacks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
     /// Number of packages, and global groups, whose lines were validated. The findings about others
     /// were known.
     #[serde(skip)]
@@ -72,6 +75,7 @@ impl Report {
             serial: None,
             changes: ChangedPackages::default(),
             validation: None,
+            notices: Vec::new(),
             packages_validated: 0,
             bytes_pulled: 0,
             layers_fetched: 0,

@@ -38,6 +38,7 @@ impl CurrentBuilder {
                 reference: SOURCE.to_owned(),
                 revision: "sha256:00".to_owned(),
                 verified: None,
+                target: None,
             },
         }
     }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use compose::{ComposeError, Explanation};
-use model::{EmptyLayers, Snapshot, SourceInput, text::chain};
+use model::text::{self, chain};
+use model::{EmptyLayers, Snapshot, SourceInput};
 use render::{NoStoredShards, Rendering};
 use store::{Store, read_stored};
 use work::run;
@@ -15,8 +16,11 @@ use super::pulled::ContentReader;
 use super::resolved::{InputState, ResolvedComposition, ResolvedInput, waiting};
 use crate::{PollError, PublishError, Transaction};
 
-/// Maximum number of notices of a composition in the log.
+/// Maximum number of notices of a composition in a log, a report or `status.json`.
 const NOTICES_MAX: usize = 20;
+
+/// Maximum number of characters of a notice. Names in it are foreign.
+const NOTICE_CHARS: usize = 1000;
 
 /// Catalog that was composed, and rendered.
 pub struct ComposedCatalog {
@@ -146,16 +150,17 @@ async fn read_snapshot(
     Ok(snapshot)
 }
 
-/// Logs the first notices of a composition that a poll made.
-pub(super) fn log_notices(explanation: &Explanation) {
-    for notice in explanation.notices.iter().take(NOTICES_MAX) {
-        tracing::info!(%notice, "composed");
-    }
+/// Returns the first notices of a composition for logs, reports and `status.json`.
+pub(super) fn first_notices(explanation: &Explanation) -> Vec<String> {
+    let first = explanation.notices.iter().take(NOTICES_MAX);
+    let mut notices: Vec<String> = first
+        .map(|notice| text::line(notice, NOTICE_CHARS))
+        .collect();
     let more = explanation.notices.len().saturating_sub(NOTICES_MAX) + explanation.more_notices;
     if more > 0 {
-        tracing::info!(
-            more,
-            "`catalog-mirror compose --explain` prints the other notices"
-        );
+        notices.push(format!(
+            "and {more} more, which `catalog-mirror compose --explain` prints"
+        ));
     }
+    notices
 }

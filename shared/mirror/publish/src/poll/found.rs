@@ -7,7 +7,7 @@ use model::{Current, EmptyLayers, Snapshot, SourceRef};
 use render::Rendering;
 use source::{Digest, Sources};
 
-use super::composed::{compose, log_notices};
+use super::composed::{compose, first_notices};
 use super::fetched::{Fetched, PulledRevision};
 use super::mirror::Mirror;
 use super::pulled::ContentReader;
@@ -28,6 +28,8 @@ pub(super) struct NewContent {
     pub(super) rendering: Arc<Rendering>,
     /// Published states that it was composed of; empty if it was pulled.
     pub(super) inputs: Vec<Arc<Snapshot>>,
+    /// Remarks of the composition; `None` if it was pulled.
+    pub(super) notices: Option<Vec<String>>,
     /// Layers of the image that hold no FBC; `None` if it was composed.
     pub(super) empty_layers: Option<EmptyLayers>,
 }
@@ -78,6 +80,7 @@ impl<'c> Found<'c> {
             reference,
             revision: self.revision().to_string(),
             verified: None,
+            target: None,
             inputs: Vec::new(),
         };
         match self {
@@ -88,6 +91,7 @@ impl<'c> Found<'c> {
                     found.verify_inputs(images).await?;
                 }
                 source.inputs = found.published();
+                source.target.clone_from(&found.composed.target);
             }
         }
         Ok(source)
@@ -140,15 +144,20 @@ impl<'c> Found<'c> {
                 Ok(NewContent {
                     rendering: Arc::new(read.rendering),
                     inputs: Vec::new(),
+                    notices: None,
                     empty_layers: Some(read.empty_layers),
                 })
             }
             Self::Composed(found) => {
                 let composed = compose(found, reader, Some(transaction), reusable, fetched).await?;
-                log_notices(&composed.explanation);
+                let notices = first_notices(&composed.explanation);
+                for notice in &notices {
+                    tracing::info!(%notice, "composed");
+                }
                 Ok(NewContent {
                     rendering: Arc::new(composed.rendering),
                     inputs: composed.inputs,
+                    notices: Some(notices),
                     empty_layers: None,
                 })
             }

@@ -43,6 +43,8 @@ pub(super) struct Learned {
     pub(super) changes: ChangedPackages,
     /// Findings about the content that was published.
     pub(super) validation: Option<ValidationCounts>,
+    /// Remarks of the composition; `None` if nothing was composed.
+    pub(super) notices: Option<Vec<String>>,
     /// Number of packages whose lines were validated.
     pub(super) packages_validated: usize,
     /// Objects that were written to the store.
@@ -205,6 +207,9 @@ async fn read_and_publish(
     let content = attempt
         .read(reusable, &empty, budget, &mut learned.fetched)
         .await?;
+    if content.notices.is_some() {
+        learned.notices.clone_from(&content.notices);
+    }
     if let Some(empty_layers) = &content.empty_layers {
         learned.empty_layers = Some(empty_layers.clone());
     }

@@ -188,7 +188,7 @@ impl Mirror {
     ) -> Report {
         let catalog = poll.catalog;
         let name = &catalog.name;
-        let report = Report {
+        let mut report = Report {
             catalog: name.clone(),
             outcome: match &ended {
                 Ok(outcome) => *outcome,
@@ -200,6 +200,7 @@ impl Mirror {
             serial: learned.published.map(|published| published.serial),
             changes: learned.changes,
             validation: learned.validation,
+            notices: Vec::new(),
             packages_validated: learned.packages_validated,
             layers_fetched: learned.fetched.layers_fetched,
             layers_skipped: learned.fetched.layers_skipped,
@@ -224,6 +225,7 @@ impl Mirror {
             empty_layers: learned.empty_layers,
             rejected: pull.and_then(|pull| pull.rejected(report.outcome, report.error.as_ref()?)),
             validation: report.validation,
+            notices: learned.notices,
             ..Status::new(catalog.source.to_string(), report.outcome, now)
         };
         let next = |before: Option<&Status>| {
@@ -240,7 +242,8 @@ impl Mirror {
         };
         self.metrics.count(&report);
         let before = poll.options.before.as_ref();
-        self.metrics.set_findings(name, next(before).validation);
+        let now_known = next(before);
+        self.metrics.set_findings(name, now_known.validation);
         // A copy from before a pull does not count that pull, which must be counted off in any
         // case.
         let before = before.filter(|_| pull.is_none());
@@ -250,6 +253,7 @@ impl Mirror {
         if is_written && pull.is_some() {
             self.known.set_own_pull(name, None);
         }
+        report.notices = now_known.notices.unwrap_or_default();
         report
     }
 }

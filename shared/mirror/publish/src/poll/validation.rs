@@ -53,7 +53,7 @@ fn errors_text(summary: &ValidationSummary) -> String {
     let errors = summary.counts.errors;
     format!(
         "it has {errors} error{}, as `catalog-mirror validate` lists them: {}; correct the catalog, publish it as it is with \
-         `poll --force`, or set validate: warn",
+         `--force`, or set validate: warn",
         if errors == 1 { "" } else { "s" },
         summary.errors.join("; ")
     )
@@ -81,7 +81,7 @@ pub(crate) fn check_packages(
 }
 
 fn check_names(now: &BTreeSet<&str>, before: &BTreeSet<&str>) -> Result<(), String> {
-    const ADVICE: &str = "check the source, or publish it as it is with `poll --force`";
+    const ADVICE: &str = "check the source, or publish it as it is with `--force`";
     if now.is_empty() {
         return Err(format!("it holds no packages at all; {ADVICE}"));
     }
@@ -113,13 +113,13 @@ mod tests {
         assert_eq!(
             check(69, 100),
             "31 of 100 packages are gone, which is more than 30 % (p069, p070, p071, p072, p073); \
-             check the source, or publish it as it is with `poll --force`"
+             check the source, or publish it as it is with `--force`"
         );
         assert!(check(6, 10).starts_with("4 of 10 packages"));
         for before in [0, 5] {
             assert_eq!(
                 check(0, before),
-                "it holds no packages at all; check the source, or publish it as it is with `poll --force`"
+                "it holds no packages at all; check the source, or publish it as it is with `--force`"
             );
         }
     }

@@ -110,7 +110,7 @@ async fn refuse_keeps_the_old_state_until_it_is_forced_or_allowed() {
     );
     let error = report.error_text().unwrap();
     let expected = "it has 1 error, as `catalog-mirror validate` lists them: package b, channel other: the default channel is not a \
-                    channel of the package; correct the catalog, publish it as it is with `poll --force`, or set validate: warn";
+                    channel of the package; correct the catalog, publish it as it is with `--force`, or set validate: warn";
     assert!(error.ends_with(expected), "{error}");
     assert_eq!(site.snapshot().await, before);
     let validation = site.status().await.validation;
