@@ -59,7 +59,7 @@ pub enum SyncError {
     History(CatalogName),
     /// The origin has an earlier state than the store.
     #[error(
-        "nothing was copied: the origin is at serial {theirs} and the store at {ours}: going back has to be allowed"
+        "nothing was copied: the origin is at serial {theirs} and the store at {ours}: --allow-rollback goes back"
     )]
     Rollback {
         /// Serial of the state at the origin.
@@ -70,7 +70,7 @@ pub enum SyncError {
     /// The origin has another history than the store.
     #[error(
         "nothing was copied: serial {serial} is one content here and another at the origin: they are not copies of the same \
-         catalog; replacing a diverged state has to be allowed"
+         catalog, or one of them was rolled back; --allow-diverged replaces the state"
     )]
     Diverged {
         /// Newest serial that both have with different content.

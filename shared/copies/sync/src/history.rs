@@ -15,6 +15,9 @@ pub(crate) fn is_behind(
     theirs: &Current,
     options: &SyncOptions,
 ) -> Result<bool, SyncError> {
+    if options.later && is_later(ours, theirs) {
+        return Ok(false);
+    }
     let diverged = diverged_at(ours, theirs);
     if theirs.serial < ours.serial && !options.rollback {
         // Not an error: a CDN that lags behind another one serves an earlier state for some
@@ -36,6 +39,32 @@ pub(crate) fn is_behind(
     match diverged {
         Some(serial) if !options.diverged => Err(SyncError::Diverged { serial }),
         _ => Ok(false),
+    }
+}
+
+/// Returns true if their state is one of the same source that was published after ours. A rollback
+/// here does not count: what it left may be older than their state.
+fn is_later(ours: &Current, theirs: &Current) -> bool {
+    if source_of(ours) != source_of(theirs) {
+        return false;
+    }
+    let mut publications = ours.publications();
+    if ours.rolled_back.is_some() {
+        publications.remove(0);
+    }
+    // Times are whole seconds, so two states may have the same one.
+    publications.iter().all(|own| {
+        own.published_at < theirs.published_at
+            || (own.published_at == theirs.published_at && own.content_hash != theirs.content_hash)
+    })
+}
+
+/// Returns the source without the hash of the composition, which changes with every edit.
+fn source_of(current: &Current) -> &str {
+    let reference = current.source.reference.as_str();
+    match reference.rsplit_once('#') {
+        Some((inputs, _)) if reference.starts_with("compose:") => inputs,
+        _ => reference,
     }
 }
 
@@ -152,5 +181,46 @@ a b / x => rollback from 2 to 1, diverged at 1";
         let mut swapped = full.clone();
         swapped.previous.swap(0, 1);
         assert!(!is_valid(&swapped));
+    }
+
+    #[test]
+    fn later_state_of_the_same_source_is_taken_whatever_its_history() {
+        use std::time::{Duration, SystemTime};
+
+        use model::RolledBack;
+
+        let at = |seconds: u64, current: Current| Current {
+            published_at: SystemTime::UNIX_EPOCH + Duration::from_secs(seconds),
+            ..current
+        };
+        let options = SyncOptions {
+            later: true,
+            ..SyncOptions::default()
+        };
+        let is_taken = |ours: &Current, theirs: &Current| {
+            is_behind(ours, theirs, &options).is_ok_and(|is_behind| !is_behind)
+        };
+        let ours = at(20, current(&["a"]));
+        for (seconds, content, expected) in [
+            (30, "b", true),
+            (20, "b", true),
+            (20, "a", true),
+            (10, "b", false),
+        ] {
+            let theirs = at(seconds, current(&[content]));
+            assert_eq!(is_taken(&ours, &theirs), expected, "{content} at {seconds}");
+        }
+        let mut other = at(30, current(&["b"]));
+        other.source.reference = "compose:elsewhere#00".to_owned();
+        assert!(!is_taken(&ours, &other));
+        // After a rollback the next delivery counts, and not the one that was rolled back.
+        let mut rolled_back = at(40, current(&["a", "b", "a"]));
+        rolled_back.rolled_back = Some(RolledBack { verified: None });
+        for (previous, seconds) in rolled_back.previous.iter_mut().zip([20, 10]) {
+            previous.published_at = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        }
+        assert!(is_taken(&rolled_back, &at(30, current(&["c"]))));
+        let before = at(20, current(&["a", "b"]));
+        assert!(!is_taken(&rolled_back, &before));
     }
 }

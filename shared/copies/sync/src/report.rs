@@ -14,6 +14,10 @@ pub struct SyncOptions {
     pub rollback: bool,
     /// Allows a copy that does not descend from the published state. Default: false.
     pub diverged: bool,
+    /// Allows any copy of the same source that was published after the newest state of the store,
+    /// whatever its history: each delivery on a medium may begin a history of its own. Default:
+    /// false.
+    pub later: bool,
     /// Fetches `all.*`, the index and the image instead of making them from the Shards. Default:
     /// false.
     pub fetch_all: bool,
