@@ -70,7 +70,7 @@ YAML
 write_skopeo() {
   cat >"$WORK/skopeo" <<SH
 #!/bin/sh
-if [ "\$1" = copy ]; then echo copy >>"$WORK/copies"; sleep 0.6; fi
+case " \$* " in *" copy "*) echo copy >>"$WORK/copies"; sleep 0.6 ;; esac
 exec $(command -v skopeo) "\$@"
 SH
   chmod +x "$WORK/skopeo"
@@ -131,7 +131,7 @@ check_in() {
 }
 
 check_lost() {
-  local lost=$DISK/images/$LOW/team/many@$MANY
+  local lost=$DISK/images/${LOW/:/=}/team/many@${MANY/:/=}
   mv "$lost" "$WORK/lost"
   is "in ends with 1 for an image that was lost on the way" "$(code_of carry in "$DISK" "$HIGH/lost" --store "$WORK/lost-store" --manifests "$WORK/lost-manifests")" 1
   matches "which is named" "$(cat "$WORK/said")" "failed: $LOW/team/many@$MANY: it is not in the folder"
@@ -141,7 +141,7 @@ check_lost() {
 
 # The catalog is what the mirror would serve.
 check_catalog() {
-  outcome "$WORK/read" "back=$HIGH/olm/redhat-operator-index:v4.20" >/dev/null
+  outcome "$WORK/read" "back=$HIGH/olm/redhat/redhat-operator-index:v4.20" >/dev/null
   is "the pushed catalog has the packages of the configuration" "$(shards "$WORK/read" back | cut -d' ' -f1 | paste -sd' ')" "one two"
   is "and the content hash of the mirror" "$(content_hash "$WORK/read" back)" "$(content_hash "$HIGH_STORE" redhat-operator-index-v4-20)"
 }

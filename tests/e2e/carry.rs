@@ -1,4 +1,4 @@
-//! `carry` with a registry of the tests, and a skopeo of the tests that copies manifests alone.
+//! `carry` with a registry of the tests, and a skopeo of the tests that copies images to folders.
 //! scripts/checks/carry.sh has the real ones.
 
 use std::fs;
@@ -40,10 +40,62 @@ impl CarrySite {
         };
         site.write_skopeo("1.9.3", "");
         for image in &site.images {
-            let path = image.digest.replace("sha256:", "manifests-of/");
-            site.work.write(&path, &image.manifests[&image.digest].1);
+            site.write_image(image);
         }
         site
+    }
+
+    /// Writes an image as skopeo does, for the skopeo of the tests.
+    fn write_image(&self, image: &Image) {
+        let folder = image.digest.replace("sha256:", "images-of/");
+        let manifest = &image.manifests[&image.digest].1;
+        self.work
+            .write(&format!("{folder}/manifest.json"), manifest);
+        for (digest, blob) in &image.blobs {
+            let name = digest.replace("sha256:", "");
+            self.work.write(&format!("{folder}/{name}"), blob);
+        }
+    }
+
+    /// Publishes a catalog of one package. Each bundle replaces the one before it, has the first
+    /// image as its own, and needs another one.
+    fn publish(&self, bundles: &[(&str, &str)]) {
+        let host = self.registry.host();
+        let own = &self.images[0].digest;
+        let mut text =
+            String::from("schema: olm.package\nname: small\ndefaultChannel: stable\n---\n");
+        text += "schema: olm.channel\npackage: small\nname: stable\nentries:\n";
+        for (at, (name, _)) in bundles.iter().enumerate() {
+            text += &format!("- name: {name}\n");
+            if let Some((before, _)) = at.checked_sub(1).map(|before| bundles[before]) {
+                text += &format!("  replaces: {before}\n");
+            }
+        }
+        for (at, (name, image)) in bundles.iter().enumerate() {
+            text += &format!(
+                "---\nschema: olm.bundle\npackage: small\nname: {name}\nimage: {host}/team/app@{own}\nrelatedImages: [{{name: a, image: \"{image}\"}}]\nproperties: [{{type: olm.package, value: {{packageName: small, version: 1.0.{at}}}}}]\n"
+            );
+        }
+        self.work.write("next/catalog.yaml", text);
+        let catalog = catalogs::image(&catalogs::files(&self.work.path("next")));
+        self.registry.push("ns/index", "v4.20", &catalog);
+        let isc = format!(
+            "apiVersion: mirror.openshift.io/v2alpha1\nkind: ImageSetConfiguration\nmirror: {{operators: [{{catalog: '{host}/ns/index:v4.20', full: true}}]}}\n"
+        );
+        self.work.write("isc.yaml", isc);
+    }
+
+    /// Returns the folder of an image on the disk.
+    fn folder_of(&self, repository: &str, image: &Image) -> String {
+        let place = format!("{}/{repository}@{}", self.registry.host(), image.digest);
+        format!("disk/images/{}", place.replace(':', "="))
+    }
+
+    /// Returns the lines of the catalog that a registry has.
+    fn offered(&self, target: &Registry) -> String {
+        let host = target.host();
+        let line = format!("render --plain-http {host} {host}/olm/ns/index:v4.20");
+        self.work.run(&line).exits(0).stdout
     }
 
     /// Writes a skopeo that notes its copies, fails for images with `failing` in their reference,
@@ -56,7 +108,7 @@ if [ "$1" = --version ]; then echo skopeo version {version}; exit; fi
 for word in "$@"; do from=$to; to=$word; done
 echo "$*" >>{root}/copies
 case $from in *{failing}@*) [ -z "{failing}" ] || {{ echo 'time="now" level=fatal msg="it is broken"' >&2; exit 1; }} ;; esac
-case $to in dir:*) mkdir -p "${{to#dir:}}" && cp "{root}/manifests-of/${{from##*sha256:}}" "${{to#dir:}}/manifest.json" ;; esac
+case $to in dir:*) mkdir -p "${{to#dir:}}" && cp "{root}/images-of/${{from##*sha256:}}"/* "${{to#dir:}}" ;; esac
 "#
         );
         self.work.write("skopeo", script);
@@ -91,7 +143,7 @@ async fn carry_out_names_what_fails_and_copies_the_rest_once() {
     let plain = format!("--skopeo ./skopeo --plain-http {}", site.registry.host());
     site.work.plays(&format!(
         "0 carry out isc.yaml disk --dry-run {plain}
-         ! ./skopeo copy --all --preserve-digests --quiet --retry-times 3 --src-tls-verify=false docker://
+         ! ./skopeo --registries.d /var/empty/registries.d copy --all --preserve-digests --quiet --retry-times 3 --src-tls-verify=false docker://
          > 2 images: 2 to copy, 0 there already, 0 failed"
     ));
     assert!(!site.work.exists("disk") && site.copies().is_empty());
@@ -115,10 +167,19 @@ async fn carry_out_names_what_fails_and_copies_the_rest_once() {
     unknown.complains("failed: what is attached to ");
     unknown.prints("2 images: 2 copied");
     // An image that is damaged on the medium is copied again.
-    let (host, digest) = (site.registry.host(), &site.images[1].digest);
-    let path = format!("disk/images/{host}/other/app@{digest}/manifest.json");
-    site.work.write(&path, "damaged");
-    site.carry("out isc.yaml disk").exits(0).prints("1 copied");
+    let folder = site.folder_of("other/app", &site.images[1]);
+    for name in [
+        "manifest.json",
+        &site.images[1].layers[0].replace("sha256:", ""),
+    ] {
+        let path = site.work.path(&format!("{folder}/{name}"));
+        fs::remove_file(&path).expect("it is there");
+        site.carry("out isc.yaml disk").exits(0).prints("1 copied");
+        let length = fs::metadata(&path).expect("it is there again").len();
+        fs::write(&path, vec![b'x'; length as usize]).expect("it can be written");
+        let rechecked = site.carry("out isc.yaml disk --recheck").exits(0);
+        rechecked.prints("1 copied, 1 there already");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -159,12 +220,14 @@ async fn carry_in_pushes_catalogs_and_writes_manifests() {
     let catalogs = site.work.read("manifests/catalogs.yaml");
     for part in [
         "name: cs-index-v4-20\n",
-        "name: cc-index-v4-20\n",
-        &format!("{}/olm/index:v4.20\n", target.host()),
+        &format!("{}/olm/ns/index:v4.20\n", target.host()),
     ] {
         assert!(catalogs.contains(part), "{part}: {catalogs}");
     }
+    let for_olm_v1 = site.work.read("manifests/cluster-catalogs.yaml");
+    assert!(for_olm_v1.contains("name: cc-index-v4-20\n"));
     let sets = site.work.read("manifests/mirror-sets.yaml");
+    assert!(sets.contains("name: idms-index-v4-20\n"), "{sets}");
     assert!(sets.contains(&format!("- {place}/team\n")), "{sets}");
     assert!(
         site.work
@@ -173,7 +236,7 @@ async fn carry_in_pushes_catalogs_and_writes_manifests() {
     );
     // The catalog is at the target: the mirror reads it back.
     let poll = format!(
-        "poll --store back --plain-http {0} --catalog back={0}/olm/index:v4.20",
+        "poll --store back --plain-http {0} --catalog back={0}/olm/ns/index:v4.20",
         target.host()
     );
     site.work.run(&poll).exits(0);
@@ -191,8 +254,8 @@ async fn carry_waits_for_nothing_that_others_left_in_the_folder() {
     site.carry("out isc.yaml disk").exits(0);
     let description = site.work.read("disk/carry.json");
     let archive = site.work.json("disk/carry.json")["archive"].clone();
-    let (host, digest) = (site.registry.host(), &site.images[0].digest);
-    let image = format!("images/{host}/team/app@{digest}");
+    let image = site.folder_of("team/app", &site.images[0]);
+    let image = image.replace("disk/", "");
     let fifo = |name: &str| {
         let path = site.work.path(&format!("disk/{name}"));
         fs::remove_file(&path).ok();
@@ -213,7 +276,7 @@ async fn carry_waits_for_nothing_that_others_left_in_the_folder() {
     fs::remove_file(layer).expect("it is there");
     // A manifest, which `carry out` replaces.
     fifo(&format!("{image}/manifest.json"));
-    carry_in("it is not in the folder: run `carry out` again");
+    carry_in("manifest.json: it is not a regular file");
     site.ends("out isc.yaml disk").exits(0);
     for (name, said) in [
         ("carry.json", "it is not a regular file"),
@@ -306,4 +369,182 @@ async fn carry_refuses_wrong_tools_and_folders() {
         let refused = site.carry("in disk registry.example").exits(1);
         refused.complains("disk/carry.json");
     }
+}
+
+/// What the registry has no image of is offered to no cluster, on neither way.
+#[tokio::test(flavor = "multi_thread")]
+async fn carry_leaves_out_bundles_without_their_images_and_says_so_on_both_sides() {
+    let site = CarrySite::start().await;
+    let target = Registry::start().await;
+    let (host, to) = (
+        site.registry.host(),
+        format!("http://{}/olm", target.host()),
+    );
+    let [there, gone] = ["other/app:v1", "team/gone:v1"].map(|image| format!("{host}/{image}"));
+    site.publish(&[("small.v1", &there), ("small.v2", &gone)]);
+    let out = site.carry("out isc.yaml disk").exits(1);
+    out.complains(&format!("failed: {gone}: "));
+    let missing = &site.work.json("disk/carry.json")["missing"][0];
+    assert_eq!(missing["image"], gone);
+    assert_eq!(missing["neededBy"][0]["bundle"], "small.v2");
+    let taken = site.carry(&format!("in disk {to}")).exits(1);
+    taken.complains(&format!("missing in disk: {gone}: "));
+    taken.complains(&format!(
+        "incomplete: catalog index-v4-20, package small, bundle small.v2, image {gone}: "
+    ));
+    taken.complains("; the bundle is left out");
+    let offered = site.offered(&target);
+    assert!(offered.contains("small.v1") && !offered.contains("small.v2"));
+    // An earlier version of the program must not take it for a whole one.
+    let written = site.work.read("disk/carry.json");
+    assert!(written.contains("\"missing\""), "{written}");
+    // The image comes.
+    site.registry.push("team/gone", "v1", &site.images[1]);
+    let across = format!("across isc.yaml {to} --store across");
+    site.carry(&across).exits(0);
+    assert!(site.offered(&target).contains("small.v2"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn carry_keeps_a_package_as_the_target_has_it_or_leaves_it_out() {
+    let site = CarrySite::start().await;
+    let target = Registry::start().await;
+    let (host, to) = (
+        site.registry.host(),
+        format!("http://{}/olm", target.host()),
+    );
+    let [there, gone] = ["other/app:v1", "team/gone:v1"].map(|image| format!("{host}/{image}"));
+    let across = format!("across isc.yaml {to}");
+    let broken = [
+        ("small.v1", &*there),
+        ("small.v2", &*gone),
+        ("small.v3", &*there),
+    ];
+    // Nothing is at the target, and nothing is complete.
+    site.publish(&broken);
+    let nothing = site.carry(&across).exits(1);
+    nothing.complains("the package is left out, because OLM does not accept what is left: ");
+    nothing.complains("no package of it is complete, so nothing is pushed");
+    nothing.complains("no catalog was pushed, so no manifests are written");
+    assert!(!site.work.exists("manifests"));
+    // The first version is there, with its images.
+    site.publish(&broken[..1]);
+    site.carry(&across).exits(0);
+    site.publish(&broken);
+    let without_images = site.carry(&across).exits(1);
+    without_images.complains("the package is left out");
+    assert!(!site.offered(&target).contains("small.v3"));
+    let place = format!("olm/{}", host.replace(':', "-"));
+    target.push(&format!("{place}/team/app"), "v1", &site.images[0]);
+    target.push(&format!("{place}/other/app"), "v1", &site.images[1]);
+    let kept = site.carry(&across).exits(1);
+    kept.complains(
+        "the package stays as the target has it, because OLM does not accept what is left: ",
+    );
+    let offered = site.offered(&target);
+    assert!(offered.contains("small.v1") && !offered.contains("small.v2"));
+    let sets = site.work.read("manifests/mirror-sets.yaml");
+    assert!(sets.contains("other"), "{sets}");
+    // All or nothing.
+    let refused = site
+        .carry(&format!("{across} --require-all --manifests m"))
+        .exits(1);
+    refused.complains("no catalog is pushed: not all is there, and --require-all is set");
+    assert!(!site.work.exists("m"));
+    let refused = site.carry("out isc.yaml disk --require-all").exits(1);
+    refused.complains("carry.json is not written");
+    assert!(!site.work.exists("disk/carry.json"));
+}
+
+/// Each transfer has a folder of its own, and the site goes back by one command.
+#[tokio::test(flavor = "multi_thread")]
+async fn carry_in_takes_new_disks_and_push_goes_back() {
+    let site = CarrySite::start().await;
+    let target = Registry::start().await;
+    let (host, to) = (
+        site.registry.host(),
+        format!("http://{}/olm", target.host()),
+    );
+    let there = format!("{host}/other/app:v1");
+    let bundles = [
+        ("small.v1", &*there),
+        ("small.v2", &*there),
+        ("small.v3", &*there),
+    ];
+    let deliver = |disk: &str, count: usize| {
+        site.publish(&bundles[..count]);
+        site.carry(&format!("out isc.yaml {disk}")).exits(0);
+        // Publications have whole seconds.
+        std::thread::sleep(Duration::from_millis(1100));
+    };
+    deliver("first", 1);
+    site.carry(&format!("in first {to}")).exits(0);
+    deliver("second", 1);
+    site.carry(&format!("in second {to}")).exits(0);
+    deliver("second", 2);
+    let second = site.carry(&format!("in second {to}")).exits(0);
+    second.prints("the store of the site is /");
+    assert!(site.offered(&target).contains("small.v2"));
+    // An earlier disk is no delivery.
+    let earlier = site.carry(&format!("in first {to}")).exits(1);
+    earlier.complains("--allow-rollback");
+    let place = format!("olm/{}", host.replace(':', "-"));
+    target.push(&format!("{place}/team/app"), "v1", &site.images[0]);
+    target.push(&format!("{place}/other/app"), "v1", &site.images[1]);
+    let history = site.work.run("history --json index-v4-20").exits(0).json();
+    let text = history.to_string();
+    let hashes = text
+        .match_indices("contentHash")
+        .map(|(at, _)| &text[at + 14..at + 26]);
+    let hashes: Vec<&str> = hashes.collect();
+    let back = hashes.last().expect("there are states");
+    let pushed = format!("carry push index-v4-20@{back} {to} --plain-http {host}");
+    site.work.run(&pushed).exits(0);
+    assert!(!site.offered(&target).contains("small.v2"));
+    // The store is rolled back too, and takes the next delivery.
+    site.work.run("rollback index-v4-20 --previous").exits(0);
+    deliver("third", 3);
+    site.carry(&format!("in third {to}")).exits(0);
+    assert!(site.offered(&target).contains("small.v3"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn carry_does_what_the_file_says_and_leaves_the_rest() {
+    let site = CarrySite::start().await;
+    let target = Registry::start().await;
+    let (host, to) = (
+        site.registry.host(),
+        format!("http://{}/olm", target.host()),
+    );
+    site.registry.push("team/blocked", "v1", &site.images[1]);
+    let [there, blocked] =
+        ["other/app:v1", "team/blocked:v1"].map(|image| format!("{host}/{image}"));
+    site.publish(&[("small.v1", &there), ("small.v2", &blocked)]);
+    let isc = site.work.read("isc.yaml").replace("]}\n", "]");
+    let isc = format!(
+        "{isc}, blockedImages: [{{name: 'team/blo.*:v'}}], additionalImages: [{{name: '{there}', targetRepo: own/tool, targetTag: v9}}], platform: {{channels: [{{name: stable-4.20}}]}}, helm: {{}}}}\n---\n"
+    );
+    site.work.write("isc.yaml", isc);
+    let ran = site.carry(&format!("across isc.yaml {to}")).exits(1);
+    ran.complains("blockedImages of the ImageSetConfiguration blocks it by \"team/blo.*:v\"");
+    let last = ran.stderr.lines().last().expect("there are lines");
+    assert!(
+        last.starts_with("left to oc-mirror: platform; --rest FILE"),
+        "{last}"
+    );
+    let copies = site.copies();
+    assert!(
+        !copies.iter().any(|copy| copy.contains("team/blocked")),
+        "{copies:?}"
+    );
+    let own = format!(" docker://{}/olm/own/tool:v9", target.host());
+    assert!(copies.iter().any(|copy| copy.ends_with(&own)), "{copies:?}");
+    assert!(!site.offered(&target).contains("small.v2"));
+    site.carry(&format!("across isc.yaml {to} --rest rest.yaml"))
+        .exits(1);
+    let rest = site.work.read("rest.yaml");
+    assert!(
+        rest.contains("stable-4.20") && !rest.contains("operators"),
+        "{rest}"
+    );
 }

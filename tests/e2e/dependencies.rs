@@ -53,7 +53,8 @@ const ALLOWED: &[(&str, &str)] = &[
     // The files of a mirror are the answers of `api`.
     ("tree", "api model oci reader store work"),
     // Copies of images, and the manifests that lead to them, without stores.
-    ("carry", "model olm source work"),
+    // `compose` says whether OLM accepts a package without the bundles whose images are missing.
+    ("carry", "compose model olm source work"),
     // Catalogs that are read and not published: through `publish`, over a temporary store, or through
     // `sync` from other mirrors.
     (

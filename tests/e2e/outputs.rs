@@ -37,6 +37,7 @@ const LINES: &[&str] = &[
     "carry in disk @host/x --skopeo ./skopeo --plain-http @host --store carried",
     "carry across wrong-isc.yaml @host/x --skopeo ./skopeo",
     "carry across isc.yaml @host/x --skopeo ./skopeo --plain-http @host --store across",
+    "carry push c @host/x --plain-http @host --store store --manifests pushed",
     "search --store store",
     "search --store store pkg",
     "validate --store store c",

@@ -62,7 +62,7 @@ pub(crate) async fn catalogs(
         ComposeFile::ImageSet(image_set) => image_set
             .entries
             .into_iter()
-            .map(|(_, entry)| entry)
+            .map(|entry| entry.composition)
             .collect(),
         ComposeFile::Filter(_) => {
             anyhow::bail!("{}: a FilterConfiguration names no catalog", place())

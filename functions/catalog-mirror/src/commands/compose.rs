@@ -117,13 +117,21 @@ fn chosen(file: ComposeFile, args: &ComposeArgs) -> anyhow::Result<Composition> 
     match file {
         ComposeFile::Composition(composition) => Ok(composition),
         ComposeFile::ImageSet(image_set) => {
-            if !image_set.ignored.is_empty() {
+            let mut unused = image_set.unused();
+            // Lines of catalogs hold no images.
+            if !image_set.additional.is_empty() {
+                unused.push("additionalImages");
+            }
+            if !image_set.blocked.is_empty() {
+                unused.push("blockedImages");
+            }
+            if !unused.is_empty() {
                 say(&format!(
                     "notice: not used by the mirror: {}",
-                    image_set.ignored.join(", ")
+                    unused.join(", ")
                 ));
             }
-            Ok(image_set.entry(args.entry.as_deref())?.1)
+            Ok(image_set.entry(args.entry.as_deref())?.composition)
         }
         ComposeFile::Filter(selection) => {
             let named = args.catalog.as_deref();

@@ -3,7 +3,8 @@ use std::{sync::Arc, time::Duration};
 use anyhow::Context;
 use carry::{
     CatalogRepository, ImageMirrors, LATEST, ManifestTarget, TargetRegistry,
-    addressed_catalog_source, catalog_source, check_names, cluster_catalog, registry_host,
+    addressed_catalog_source, catalog_source, check_names, cluster_catalog, mirror_set_name,
+    registry_host,
 };
 use clap::{Args, ValueEnum};
 use config::poll_interval;
@@ -54,6 +55,10 @@ pub(crate) struct ManifestsArgs {
     /// Namespace of CatalogSources. Outside OpenShift it is `olm`.
     #[arg(long, default_value = "openshift-marketplace")]
     namespace: String,
+    /// End of the names of the mirror sets. Default: operator-0 for all catalogs of the store, else
+    /// from the names of the catalogs.
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
     /// Catalogs to print manifests for. Default: all of the store.
     #[arg(value_name = "NAME")]
     names: Vec<CatalogName>,
@@ -120,11 +125,32 @@ pub(crate) async fn run(args: ManifestsArgs) -> anyhow::Result<()> {
             print_text(&files.join("\n"))
         }
         ManifestKind::All | ManifestKind::MirrorSets => {
-            documents.extend(mirrors.manifests());
+            documents.extend(mirrors.manifests(&set_name(&store, &names, &args).await?));
             print_text(&carry::yaml(&documents)?)
         }
         _ => print_text(&carry::yaml(&documents)?),
     }
+}
+
+/// Returns the end of the names of the mirror sets. That of all catalogs of a store does not change
+/// with them, so that its sets replace those of an earlier run.
+async fn set_name(
+    store: &Arc<dyn Store>,
+    names: &[CatalogName],
+    args: &ManifestsArgs,
+) -> anyhow::Result<String> {
+    if let Some(name) = &args.name {
+        return Ok(name.clone());
+    }
+    if args.names.is_empty() {
+        return Ok("operator-0".to_owned());
+    }
+    let mut suffixes = Vec::new();
+    for name in names {
+        let state = published::state(store, name).await?;
+        suffixes.push(CatalogRepository::new(name, &state.current().source).suffix());
+    }
+    Ok(mirror_set_name(suffixes.iter().map(String::as_str)))
 }
 
 /// Returns the manifests for catalogs that a mirror serves.
@@ -143,7 +169,7 @@ async fn of_catalogs(
     for name in names {
         let state = published::state(store, name).await?;
         let current = state.current();
-        let names = CatalogRepository::new(name, &current.source.reference);
+        let names = CatalogRepository::new(name, &current.source);
         let (version, interval) = if args.pin {
             // The image index names the image for all platforms.
             let image = current.image;
@@ -297,6 +323,18 @@ mod tests {
         }
     }
 
+    /// Returns the end of the names of a catalog.
+    fn suffix(name: &str, reference: &str, target: Option<&str>) -> String {
+        let source = model::SourceRef {
+            reference: reference.to_owned(),
+            revision: String::new(),
+            verified: None,
+            target: target.map(str::to_owned),
+            inputs: Vec::new(),
+        };
+        CatalogRepository::new(&name.parse().unwrap(), &source).suffix()
+    }
+
     /// Facts of oc-mirror v2 (`generateCatalogSource`): `cs-`, the last part of the repository, at
     /// most 12 characters of the tag.
     #[test]
@@ -307,9 +345,25 @@ mod tests {
         let cases: Value = serde_json::from_str(cases).unwrap();
         for case in cases["names"].as_array().unwrap() {
             let text = |field: &str| case[field].as_str().unwrap();
-            let catalog = text("catalog").parse().unwrap();
-            let suffix = CatalogRepository::new(&catalog, text("source")).suffix();
+            let suffix = suffix(text("catalog"), text("source"), None);
             assert_eq!(suffix, text("suffix"), "{case}");
+        }
+    }
+
+    /// A catalog of an ImageSetConfiguration has the names of its targetCatalog and targetTag.
+    /// Versions before this one wrote none.
+    #[test]
+    fn manifest_names_are_those_of_the_target() {
+        for row in "\
+mine compose:quay.io/redhat/index:v4.20#0 team/mine:v4.20 mine-v4-20
+mine compose:quay.io/redhat/index:v4.20#0 team/own.index:V1_b own-index-v1-b
+mine compose:quay.io/redhat/index:v4.20#0 broken mine-latest"
+            .lines()
+        {
+            let [name, reference, target, expected] = row.split(' ').collect::<Vec<_>>()[..] else {
+                panic!("{row}")
+            };
+            assert_eq!(suffix(name, reference, Some(target)), expected);
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CarriedImage, CarryError};
+use crate::{CarriedImage, CarryError, MissingImage};
 
 const FILE: &str = "carry.json";
 const VERSION: u32 = 1;
@@ -26,15 +26,23 @@ pub struct CarriedFolder {
     pub archive: String,
     /// Images, and what is attached to them.
     pub images: Vec<CarriedImage>,
+    /// Images that could not be had.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<MissingImage>,
 }
 
 impl CarriedFolder {
     /// Creates the description of a folder.
-    pub const fn new(archive: String, images: Vec<CarriedImage>) -> Self {
+    pub const fn new(
+        archive: String,
+        images: Vec<CarriedImage>,
+        missing: Vec<MissingImage>,
+    ) -> Self {
         Self {
             format_version: VERSION,
             archive,
             images,
+            missing,
         }
     }
 
@@ -76,7 +84,7 @@ impl CarriedFolder {
 
     /// Returns the reason for which there are too many images.
     fn check_count(&self) -> Result<(), String> {
-        match self.images.len() {
+        match self.images.len().max(self.missing.len()) {
             0..=IMAGES_MAX => Ok(()),
             count => Err(format!(
                 "it has {count} images, and at most {IMAGES_MAX} are carried at once"
@@ -100,7 +108,7 @@ impl CarriedFolder {
 /// Sorts images, and removes those that are listed before.
 pub(crate) fn keep_each_once(images: &mut Vec<CarriedImage>) {
     images.sort();
-    images.dedup_by(|next, before| next.image == before.image);
+    images.dedup_by(|next, before| next.image == before.image && next.target == before.target);
 }
 
 /// Replaces a file so that it is either the old one or the whole new one, with the folders above

@@ -3,18 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::{StreamExt, stream};
-use model::{ImageReference, Sha256, text::chain};
+use model::{ImageReference, text::chain};
 use olm::RequiredImages;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use source::{Digest, Source, Sources};
 
+use crate::folder::keep_each_once;
+use crate::image_folder::ImageFolder;
+use crate::skopeo::shown;
 use crate::{
-    CarryError, SayLine, Skopeo, TargetRegistry, folder::keep_each_once, printable, skopeo::shown,
+    CarryError, ImageSupply, MissingImage, SayLine, Skopeo, TargetRegistry, WantedImages, printable,
 };
 
 /// Images that are copied at the same time. skopeo copies six layers of each at once.
@@ -22,10 +25,6 @@ const COPIES: usize = 4;
 
 /// Folder beside the images for those that are being copied. No registry has this name.
 const PARTIAL: &str = ".partial";
-
-/// Maximum size of a manifest in bytes: registries need to take no larger one (OCI distribution
-/// specification, "Pushing Manifests").
-const MANIFEST_BYTES_MAX: u64 = 4 << 20;
 
 /// Requests to registries at the same time: enough to hide the delay of a distant one, too few to
 /// look like an attack.
@@ -42,58 +41,75 @@ pub struct CarriedImage {
     /// True for a signature, an attestation or another manifest that is attached to an image.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub attached: bool,
+    /// Repository and tag in the registry of the site, if the image does not lie below the name of
+    /// its registry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// Digests of the images of an index that are carried, if others of it are not. Each of them is
+    /// an image of the list too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<String>,
 }
 
 /// Place for images.
 #[derive(Debug, Clone, Copy)]
 pub enum ImagePlace<'a> {
-    /// Folder with a folder for each image, in the layout of `skopeo sync --scoped --dest dir`.
+    /// Folder with a folder for each image, as `skopeo sync --scoped --dest dir` writes it, but with
+    /// names that every file system takes.
     Folder(&'a Path),
     /// Registry with all images.
     Target(&'a TargetRegistry),
 }
 
-/// Numbers of a copy.
+/// Result of a copy.
 #[derive(Debug, Default)]
-pub struct CopyCounts {
-    /// Images that were copied.
+pub struct CopyReport {
+    /// Number of images that were copied.
     pub copied: usize,
-    /// Images that were there.
+    /// Number of images that were there.
     pub kept: usize,
     /// Images that were not copied.
-    pub failed: usize,
+    pub missing: Vec<MissingImage>,
 }
 
-/// Lists images with what is attached to them. What fails is said. Returns the images, and the
-/// number of failures: an image is listed too if what is attached to it cannot be looked up.
+/// Images of catalogs, as the registries have them.
+#[derive(Debug, Default)]
+pub struct ListedImages {
+    /// Images, and what is attached to them.
+    pub images: Vec<CarriedImage>,
+    /// Images that could not be looked up, and images whose attachments could not.
+    pub missing: Vec<MissingImage>,
+}
+
+/// Lists images with what is attached to them. What fails is said. An image is listed too if what is
+/// attached to it cannot be looked up.
 pub async fn list_images(
     sources: &Sources,
     images: impl Iterator<Item = &str>,
     say: SayLine<'_>,
-) -> (Vec<CarriedImage>, usize) {
+) -> ListedImages {
     let lookups = images.map(|image| async move {
         let mut found = Vec::new();
-        let listed = list_image(sources, image, &mut found).await;
-        (image, found, listed)
+        let looked_up = list_image(sources, image, &mut found).await;
+        (image, found, looked_up)
     });
-    let (mut all, mut failed) = (Vec::new(), 0);
+    let mut listed = ListedImages::default();
     let mut lookups = stream::iter(lookups).buffer_unordered(LOOKUPS);
-    while let Some((image, found, listed)) = lookups.next().await {
-        let what = if found.is_empty() {
-            ""
-        } else {
-            "what is attached to "
-        };
-        all.extend(found);
-        if let Err(error) = listed {
-            failed += 1;
-            let error = chain(&error);
-            say(&format!("failed: {what}{}: {error}", printable(image)));
+    while let Some((image, found, looked_up)) = lookups.next().await {
+        if let Err(error) = looked_up {
+            let missing = MissingImage {
+                attached: !found.is_empty(),
+                ..MissingImage::new(image, chain(&error))
+            };
+            say(&format!("failed: {}", missing.line()));
+            listed.missing.push(missing);
         }
+        listed.images.extend(found);
     }
     // What is attached to two images is copied once.
-    keep_each_once(&mut all);
-    (all, failed)
+    keep_each_once(&mut listed.images);
+    listed.missing.sort();
+    listed
 }
 
 /// Adds the image to `found`, then what is attached to it.
@@ -109,6 +125,8 @@ async fn list_image(
         image: reference.to_string(),
         digest: digest.to_string(),
         attached: false,
+        target: None,
+        parts: Vec::new(),
     });
     for version in sources.attachments(&source, &digest).await? {
         let separator = if version.contains(':') { '@' } else { ':' };
@@ -117,6 +135,8 @@ async fn list_image(
             digest: sources.resolve(&registry_image(&image)?).await?.to_string(),
             image,
             attached: true,
+            target: None,
+            parts: Vec::new(),
         });
     }
     Ok(())
@@ -126,11 +146,38 @@ impl CarriedImage {
     /// Checks a list that comes from elsewhere: its texts become paths and arguments of a program.
     pub(crate) fn check(&self) -> Result<(), CarryError> {
         registry_image(&self.image)?;
-        let is_whole =
-            self.reference().to_string() == self.image && self.digest.parse::<Digest>().is_ok();
+        if let Some(target) = &self.target {
+            registry_image(&format!("registry.example/{target}"))?;
+        }
+        let has_digests = self
+            .parts
+            .iter()
+            .chain([&self.digest])
+            .all(|digest| digest.parse::<Digest>().is_ok());
+        let is_whole = self.reference().to_string() == self.image && has_digests;
         is_whole
             .then_some(())
             .ok_or_else(|| no_reference(&self.image))
+    }
+
+    /// Returns the images of the index that are carried, and the index without the others.
+    fn with_parts(&self, parts: &[Digest]) -> Vec<Self> {
+        let name = self.reference().name();
+        let mut all = Vec::new();
+        for part in parts {
+            all.push(Self {
+                image: format!("{name}@{part}"),
+                digest: part.to_string(),
+                attached: false,
+                target: None,
+                parts: Vec::new(),
+            });
+        }
+        all.push(Self {
+            parts: parts.iter().map(Digest::to_string).collect(),
+            ..self.clone()
+        });
+        all
     }
 
     /// Returns the parsed reference.
@@ -143,8 +190,22 @@ impl CarriedImage {
         format!("{}@{}", self.reference().name(), self.digest)
     }
 
+    /// Returns the folder of the image in a folder of images.
+    fn folder_in(&self, images: &Path) -> PathBuf {
+        let folder = images.join(disk_path(&self.image));
+        // Versions before this one wrote colons.
+        let earlier = images.join(&self.image);
+        if earlier.exists() && !folder.exists() {
+            return earlier;
+        }
+        folder
+    }
+
     /// Returns the place of the image in a registry, in the words of skopeo.
     fn place_in(&self, target: &TargetRegistry) -> String {
+        if let Some(place) = &self.target {
+            return format!("docker://{}/{place}", target.base);
+        }
         let reference = self.reference();
         let tag = reference.tag.clone().unwrap_or_else(|| {
             // Registries such as Quay remove an image without a tag.
@@ -155,29 +216,156 @@ impl CarriedImage {
     }
 }
 
+/// Looks up which images of an index its registry has. Returns those with the index, or `None` if
+/// all or none are there, or if it is no index.
+///
+/// # Errors
+/// A registry that does not answer.
+pub async fn parts_that_exist(
+    sources: &Sources,
+    image: &CarriedImage,
+) -> Result<Option<Vec<CarriedImage>>, CarryError> {
+    let source = registry_image(&image.pinned())?;
+    let digest = sources.resolve(&source).await?;
+    let indexed = sources.indexed_images(&source, &digest).await?;
+    let count = indexed.len();
+    let mut parts = Vec::new();
+    for part in indexed {
+        let name = image.reference().name();
+        let place = registry_image(&format!("{name}@{}", part.digest))?;
+        if sources.exists(&place).await? {
+            parts.push(part.digest);
+        }
+    }
+    if parts.is_empty() || parts.len() == count {
+        return Ok(None);
+    }
+    Ok(Some(image.with_parts(&parts)))
+}
+
+/// Takes of each index only the images for the platforms that are wanted. What fails is said.
+pub async fn narrow_images(
+    sources: &Sources,
+    images: Vec<CarriedImage>,
+    wanted: &WantedImages,
+    say: SayLine<'_>,
+) -> ListedImages {
+    let lookups = images.into_iter().map(|image| async move {
+        let narrowed = match wanted.platforms_of(&image) {
+            None => Ok(vec![image.clone()]),
+            Some(platforms) => parts_for(sources, &image, platforms).await,
+        };
+        (image, narrowed)
+    });
+    let mut listed = ListedImages::default();
+    let mut lookups = stream::iter(lookups).buffer_unordered(LOOKUPS);
+    while let Some((image, narrowed)) = lookups.next().await {
+        match narrowed {
+            Ok(images) => listed.images.extend(images),
+            Err(error) => {
+                let missing = MissingImage::new(&image.image, chain(&error));
+                say(&format!("failed: {}", missing.line()));
+                listed.missing.push(missing);
+            }
+        }
+    }
+    keep_each_once(&mut listed.images);
+    listed.missing.sort();
+    listed
+}
+
+/// Takes only the images for some platforms, written as `os/architecture[/variant]`, with the index
+/// that names them. An image that is no index is taken for whatever platform it is.
+///
+/// # Errors
+/// A registry that does not answer, and an index without any of the platforms.
+async fn parts_for(
+    sources: &Sources,
+    image: &CarriedImage,
+    platforms: &BTreeSet<String>,
+) -> Result<Vec<CarriedImage>, CarryError> {
+    let source = registry_image(&image.pinned())?;
+    let digest = sources.resolve(&source).await?;
+    let indexed = sources.indexed_images(&source, &digest).await?;
+    if indexed.is_empty() {
+        return Ok(vec![image.clone()]);
+    }
+    let count = indexed.len();
+    let mut parts = Vec::new();
+    for part in indexed {
+        let is_wanted = part.platform.is_some_and(|platform| {
+            let general = format!("{}/{}", platform.os, platform.architecture);
+            platforms.contains(&general) || platforms.contains(&platform.to_string())
+        });
+        if is_wanted {
+            parts.push(part.digest);
+        }
+    }
+    if parts.is_empty() {
+        let platforms = platforms.iter().cloned().collect::<Vec<_>>().join(", ");
+        let reason = format!("it has no image for any of the platforms {platforms}");
+        return Err(CarryError::Refused(reason));
+    }
+    if parts.len() == count {
+        return Ok(vec![image.clone()]);
+    }
+    Ok(image.with_parts(&parts))
+}
+
+/// Returns the path of an image on a disk. Its parts have no capital letters, colons and names of
+/// devices, so that FAT, exFAT and NTFS take them.
+fn disk_path(image: &str) -> PathBuf {
+    image.split('/').map(disk_name).collect()
+}
+
+fn disk_name(part: &str) -> String {
+    let mut name = String::new();
+    for c in part.chars() {
+        match c {
+            // A part of a reference has neither signs of equality nor plus signs.
+            ':' => name.push('='),
+            'A'..='Z' => name.extend(['+', c.to_ascii_lowercase()]),
+            c => name.push(c),
+        }
+    }
+    if name.ends_with('.') {
+        name.push('=');
+    }
+    let stem = name.split('.').next().unwrap_or_default();
+    let is_numbered = |device: &str| {
+        let number = stem.strip_prefix(device);
+        number.is_some_and(|number| number.len() == 1 && number.as_bytes()[0].is_ascii_digit())
+    };
+    if matches!(stem, "con" | "prn" | "aux" | "nul") || is_numbered("com") || is_numbered("lpt") {
+        name.insert(0, '=');
+    }
+    name
+}
+
 impl ImagePlace<'_> {
-    /// Returns true if the place has the image with its digest.
-    async fn has(self, sources: &Sources, image: &CarriedImage) -> Result<bool, CarryError> {
+    /// Returns true if the place has the whole image with its digest.
+    async fn has(
+        self,
+        sources: &Sources,
+        image: &CarriedImage,
+        rechecks: bool,
+    ) -> Result<bool, CarryError> {
         match self {
             Self::Folder(folder) => {
-                let path = folder.join(&image.image).join("manifest.json");
-                match work::read_file(&path, MANIFEST_BYTES_MAX) {
-                    // What is no regular file of the size of a manifest is no copy of one.
-                    Err(error)
-                        if matches!(
-                            error.kind(),
-                            ErrorKind::NotFound | ErrorKind::InvalidInput | ErrorKind::FileTooLarge
-                        ) =>
-                    {
-                        Ok(false)
-                    }
-                    read => {
-                        let manifest = read.map_err(CarryError::file(path))?;
-                        Ok(format!("sha256:{}", Sha256::of(&manifest)) == image.digest)
-                    }
-                }
+                let path = image.folder_in(folder);
+                let image_folder = ImageFolder {
+                    path: &path,
+                    hashes: rechecks,
+                    is_sparse: !image.parts.is_empty(),
+                };
+                Ok(image_folder.fault(&image.digest)?.is_none())
             }
             Self::Target(target) => {
+                if let Some(place) = &image.target {
+                    let place = registry_image(&format!("{}/{place}", target.base))?;
+                    return Ok(sources.exists(&place).await?
+                        && sources.resolve(&place).await?.as_str() == image.digest);
+                }
                 let pinned = registry_image(&target.place_of(&image.pinned()))?;
                 if !sources.exists(&pinned).await? {
                     return Ok(false);
@@ -191,6 +379,42 @@ impl ImagePlace<'_> {
             }
         }
     }
+}
+
+/// Asks a registry which of the images of catalogs it has below the names of their registries.
+pub async fn target_images(
+    sources: &Sources,
+    target: &TargetRegistry,
+    needs: &RequiredImages,
+) -> ImageSupply {
+    let lookups = needs.images.keys().map(|reference| async move {
+        let has = target_has(sources, target, reference).await;
+        (reference, has)
+    });
+    let mut supply = ImageSupply::default();
+    let mut lookups = stream::iter(lookups).buffer_unordered(LOOKUPS);
+    while let Some((reference, has)) = lookups.next().await {
+        match has {
+            Ok(true) => supply.add(reference),
+            Ok(false) => supply.miss(&MissingImage::new(reference, "the registry has it not")),
+            Err(error) => supply.miss(&MissingImage::new(reference, chain(&error))),
+        }
+    }
+    supply
+}
+
+/// Returns true if a registry has an image of a catalog below the name of its registry.
+///
+/// # Errors
+/// A text that is no reference, and a registry that does not answer.
+pub async fn target_has(
+    sources: &Sources,
+    target: &TargetRegistry,
+    reference: &str,
+) -> Result<bool, CarryError> {
+    let image = ImageReference::new(reference).to_string();
+    let place = registry_image(&target.place_of(&image))?;
+    Ok(sources.exists(&place).await?)
 }
 
 /// Returns true for the reference of an image that can be pulled, as podman and docker complete it.
@@ -228,33 +452,58 @@ pub struct ImageCopier<'a> {
     pub to: ImagePlace<'a>,
     /// Says the commands and runs none.
     pub dry_run: bool,
+    /// Hashes each file of an image in a folder, instead of comparing sizes only.
+    pub rechecks: bool,
     /// Receiver of the commands and of what failed.
     pub say: SayLine<'a>,
 }
 
 impl ImageCopier<'_> {
     /// Copies what is missing. Each command is said, and each image that fails.
-    pub async fn copy(&self, images: &[CarriedImage]) -> CopyCounts {
-        let started = AtomicUsize::new(0);
-        let (started, of) = (&started, images.len());
-        let copies = images.iter().map(|image| async move {
-            let number = started.fetch_add(1, Ordering::Relaxed) + 1;
-            (image, self.one(image, number, of).await)
-        });
-        let mut counts = CopyCounts::default();
-        let mut copies = stream::iter(copies).buffer_unordered(COPIES);
-        while let Some((image, copied)) = copies.next().await {
-            match copied {
-                Ok(true) => counts.copied += 1,
-                Ok(false) => counts.kept += 1,
-                Err(error) => {
-                    counts.failed += 1;
-                    let error = chain(&error);
-                    (self.say)(&format!("failed: {}: {error}", printable(&image.image)));
+    pub async fn copy(&self, images: &[CarriedImage]) -> CopyReport {
+        let mut report = CopyReport::default();
+        let whole = images.iter().filter(|image| image.parts.is_empty());
+        let whole: Vec<&CarriedImage> = whole.collect();
+        self.copy_some(&whole, &mut report).await;
+        // An index comes after its images: it is of no use without them.
+        let mut complete = Vec::new();
+        for image in images.iter().filter(|image| !image.parts.is_empty()) {
+            match lost_part(image, &report.missing) {
+                None => complete.push(image),
+                Some(cause) => {
+                    let missing = MissingImage::new(&image.image, cause);
+                    (self.say)(&format!("failed: {}", missing.line()));
+                    report.missing.push(missing);
                 }
             }
         }
-        counts
+        self.copy_some(&complete, &mut report).await;
+        report.missing.sort();
+        report
+    }
+
+    async fn copy_some(&self, images: &[&CarriedImage], report: &mut CopyReport) {
+        let started = AtomicUsize::new(0);
+        let (started, of) = (&started, images.len());
+        let copies = images.iter().map(|&image| async move {
+            let number = started.fetch_add(1, Ordering::Relaxed) + 1;
+            (image, self.one(image, number, of).await)
+        });
+        let mut copies = stream::iter(copies).buffer_unordered(COPIES);
+        while let Some((image, copied)) = copies.next().await {
+            match copied {
+                Ok(true) => report.copied += 1,
+                Ok(false) => report.kept += 1,
+                Err(error) => {
+                    let missing = MissingImage {
+                        attached: image.attached,
+                        ..MissingImage::new(&image.image, chain(&error))
+                    };
+                    (self.say)(&format!("failed: {}", missing.line()));
+                    report.missing.push(missing);
+                }
+            }
+        }
     }
 
     /// Copies an image unless it is there. Returns true if it was copied.
@@ -264,42 +513,36 @@ impl ImageCopier<'_> {
         number: usize,
         of: usize,
     ) -> Result<bool, CarryError> {
-        if self.to.has(self.sources, image).await? {
+        if self.to.has(self.sources, image, self.rechecks).await? {
             return Ok(false);
         }
         let from = match self.from {
             None => format!("docker://{}", image.pinned()),
-            Some(folder) if ImagePlace::Folder(folder).has(self.sources, image).await? => {
-                let path = folder.join(&image.image);
-                check_files(&path)?;
-                dir(&path)
-            }
-            Some(_) => {
-                return Err(CarryError::refused(
-                    "it is not in the folder: run `carry out` again",
-                ));
-            }
+            Some(folder) => dir(&self.whole_folder(folder, image)?),
         };
         let folder = match self.to {
             ImagePlace::Folder(folder) => folder,
             ImagePlace::Target(target) => {
-                self.run(&from, &image.place_in(target), number, of).await?;
+                self.run(image, &from, &image.place_in(target), number, of)
+                    .await?;
                 return Ok(true);
             }
         };
-        let path = folder.join(&image.image);
+        let path = folder.join(disk_path(&image.image));
         // With the process in its name, because skopeo may outlive this program and write on.
         let partial = folder
             .join(PARTIAL)
             .join(format!("{}-{number}", std::process::id()));
-        self.run(&from, &dir(&partial), number, of).await?;
+        self.run(image, &from, &dir(&partial), number, of).await?;
         if !self.dry_run {
             // An image has its name only when it is whole, also if this process is killed.
             let place = path.parent().unwrap_or(folder);
-            let moved = fs::create_dir_all(place).and_then(|()| remove_dir(&path));
+            // A damaged one that an earlier version wrote has another name.
+            let earlier = image.folder_in(folder);
+            let moved = fs::create_dir_all(place).and_then(|()| remove_dir(&earlier));
             let moved = moved.and_then(|()| fs::rename(&partial, &path));
             moved.map_err(CarryError::file(&path))?;
-            if !self.to.has(self.sources, image).await? {
+            if !self.to.has(self.sources, image, false).await? {
                 return Err(CarryError::refused(
                     "the registry sent another image than it named",
                 ));
@@ -308,8 +551,38 @@ impl ImageCopier<'_> {
         Ok(true)
     }
 
-    async fn run(&self, from: &str, to: &str, number: usize, of: usize) -> Result<(), CarryError> {
-        let words = self.skopeo.command(from, to);
+    /// Returns the folder of an image that was copied before, if it is whole.
+    fn whole_folder(&self, folder: &Path, image: &CarriedImage) -> Result<PathBuf, CarryError> {
+        let path = image.folder_in(folder);
+        let image_folder = ImageFolder {
+            path: &path,
+            hashes: self.rechecks,
+            is_sparse: !image.parts.is_empty(),
+        };
+        if !path.exists() {
+            return Err(CarryError::refused(
+                "it is not in the folder: run `carry out` again",
+            ));
+        }
+        image_folder.check_files()?;
+        match image_folder.fault(&image.digest)? {
+            None => Ok(path),
+            Some(fault) => Err(CarryError::Refused(format!(
+                "it is not whole in the folder ({fault}): run `carry out` again"
+            ))),
+        }
+    }
+
+    async fn run(
+        &self,
+        image: &CarriedImage,
+        from: &str,
+        to: &str,
+        number: usize,
+        of: usize,
+    ) -> Result<(), CarryError> {
+        let is_sparse = !image.parts.is_empty();
+        let words = self.skopeo.command(from, to, is_sparse);
         (self.say)(&format!("[{number}/{of}] {}", shown(&words)));
         if self.dry_run {
             return Ok(());
@@ -324,18 +597,14 @@ impl ImageCopier<'_> {
     }
 }
 
-/// Refuses an image with something else than regular files in its folder, for which skopeo would
-/// wait.
-fn check_files(folder: &Path) -> Result<(), CarryError> {
-    for entry in fs::read_dir(folder).map_err(CarryError::file(folder))? {
-        let path = entry.map_err(CarryError::file(folder))?.path();
-        let found = fs::metadata(&path).map_err(CarryError::file(&path))?;
-        if !found.is_file() {
-            let reason = io::Error::new(ErrorKind::InvalidInput, "it is not a regular file");
-            return Err(CarryError::File(path, reason));
-        }
-    }
-    Ok(())
+/// Returns the cause for which an index is of no use, if one of its images is missing.
+fn lost_part(image: &CarriedImage, missing: &[MissingImage]) -> Option<String> {
+    let name = image.reference().name();
+    image.parts.iter().find_map(|part| {
+        let part = format!("{name}@{part}");
+        let lost = missing.iter().find(|missing| missing.image == part)?;
+        Some(format!("its part {part} is missing: {}", lost.cause))
+    })
 }
 
 /// Removes the images that are half copied, as far as possible: a skopeo that outlives a killed
@@ -421,4 +690,24 @@ pub fn images_document(needs: &RequiredImages, checks: Option<&ImageChecks>) -> 
         line
     });
     json!({"formatVersion": 1, "images": images.collect::<Vec<_>>()})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn disk_path_has_no_name_that_a_file_system_refuses() {
+        for (image, expected) in [
+            ("quay.io/a/b@sha256:00", "quay.io/a/b@sha256=00"),
+            ("h.example:5000/a:V1.0", "h.example=5000/a=+v1.0"),
+            (
+                "h.example/aux/com1/com10:v1.",
+                "h.example/=aux/=com1/com10=v1.=",
+            ),
+            ("h.example/nul.d/con:1", "h.example/=nul.d/con=1"),
+        ] {
+            assert_eq!(disk_path(image), Path::new(expected), "{image}");
+        }
+    }
 }

@@ -3,24 +3,33 @@
 use std::{io, path::PathBuf};
 
 mod folder;
+mod image_folder;
 mod images;
 mod imageset;
+mod lookaside;
 mod manifests;
 mod mirrors;
+mod offer;
 mod skopeo;
+mod wanted;
 
 pub use crate::folder::{CarriedFolder, lock_folder, replace_file};
 pub use crate::images::{
-    CarriedImage, CopyCounts, ImageChecks, ImageCopier, ImagePlace, check_images, images_document,
-    list_images, missing, pullable, remove_partial,
+    CarriedImage, CopyReport, ImageChecks, ImageCopier, ImagePlace, ListedImages, check_images,
+    images_document, list_images, missing, narrow_images, parts_that_exist, pullable,
+    remove_partial, target_has, target_images,
 };
 pub use crate::imageset::{FoundImages, SkopeoRegistry, skopeo_sync};
+pub use crate::lookaside::lookaside_scopes;
 pub use crate::manifests::{
-    CatalogRepository, LATEST, ManifestTarget, addressed_catalog_source, catalog_source,
-    check_names, cluster_catalog, cluster_files, registry_host, yaml,
+    CatalogRepository, ClusterImages, LATEST, ManifestTarget, addressed_catalog_source,
+    catalog_source, check_names, cluster_catalog, cluster_files, mirror_set_name, registry_host,
+    yaml,
 };
 pub use crate::mirrors::{ImageMirrors, TargetRegistry};
+pub use crate::offer::{BundleGap, ImageSupply, MissingImage, OfferedPart, PackageRest, name_uses};
 pub use crate::skopeo::Skopeo;
+pub use crate::wanted::WantedImages;
 
 /// Receiver of the lines for people: commands, and what failed.
 pub type SayLine<'a> = &'a (dyn Fn(&str) + Sync);

@@ -1,10 +1,11 @@
 //! Manifests by which a cluster uses a catalog of the mirror, as an image that the mirror serves,
 //! and the folder of all files for it.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use model::text::{is_unprintable, printable_json, value_without_secrets};
-use model::{CatalogName, ImageReference};
+use model::{CatalogName, ImageReference, Sha256, SourceRef};
 use serde::Serialize;
 use serde_json::{Value, json};
 use source::Source;
@@ -21,21 +22,43 @@ const TAG_BYTES_MAX: usize = 12;
 /// DNS-1123 label.
 const NAME_BYTES_MAX: usize = 63;
 
+/// Longest part of the name of a mirror set that tells its catalogs, in bytes. With a prefix and a
+/// hash it fits into a DNS-1123 subdomain.
+const SET_NAME_BYTES_MAX: usize = 200;
+
 /// Repository and tag of a catalog, from which oc-mirror v2 makes the names of its manifests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CatalogRepository {
-    /// Repository without its namespace.
+    /// Path of the repository in a registry.
     pub repository: String,
     /// Tag of the image.
     pub tag: String,
 }
 
 impl CatalogRepository {
-    /// Returns the repository and the tag of a catalog that is published from a source. The name of
-    /// an entry of an ImageSetConfiguration has the tag of its image in it, such as
-    /// `redhat-operator-index-v4-20`. Any other catalog has the tag under which the mirror serves
-    /// it.
-    pub fn new(catalog: &CatalogName, source: &str) -> Self {
+    /// Returns the repository and the tag of a catalog that is published from a source. Those of an
+    /// entry of an ImageSetConfiguration are those of oc-mirror v2. Any other catalog has the tag
+    /// under which the mirror serves it.
+    pub fn new(catalog: &CatalogName, source: &SourceRef) -> Self {
+        let target = source.target.as_deref().and_then(Self::of_target);
+        target.unwrap_or_else(|| Self::of_name(catalog, &source.reference))
+    }
+
+    /// Reads a repository with its tag, such as `redhat/redhat-operator-index:v4.20`; `None` for
+    /// another text.
+    pub fn of_target(target: &str) -> Option<Self> {
+        let (repository, tag) = target.rsplit_once(':')?;
+        let example: Result<Source, _> = format!("registry.example/{target}").parse();
+        example.ok()?;
+        Some(Self {
+            repository: repository.to_owned(),
+            tag: tag.to_owned(),
+        })
+    }
+
+    /// Returns what a state tells that names no target, because an earlier version of the program
+    /// published it: the name of an entry has the tag of its image in it.
+    fn of_name(catalog: &CatalogName, source: &str) -> Self {
         let input = source.strip_prefix("compose:");
         // A comma separates several inputs.
         let input = input
@@ -57,8 +80,10 @@ impl CatalogRepository {
         }
     }
 
-    /// Returns the end of the names of the manifests: repository and tag, dashes for dots.
+    /// Returns the end of the names of the manifests: the last part of the repository and the tag,
+    /// dashes for dots.
     pub fn suffix(&self) -> String {
+        let repository = self.repository.rsplit('/').next().unwrap_or_default();
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
         let tag = self
             .tag
@@ -66,7 +91,7 @@ impl CatalogRepository {
             .take(TAG_BYTES_MAX)
             .map(|c| c.to_ascii_lowercase());
         let tag: String = tag.map(|c| if is_plain(c) { c } else { '-' }).collect();
-        format!("{}-{}", self.repository, tag.trim_end_matches('-')).replace('.', "-")
+        format!("{repository}-{}", tag.trim_end_matches('-')).replace('.', "-")
     }
 }
 
@@ -234,33 +259,84 @@ fn minutes(interval: Duration) -> u64 {
     interval.as_secs().div_ceil(60).max(1)
 }
 
-/// Returns the manifests of catalogs and the settings of nodes, each by its path in a folder. `say`
-/// is told what is left out.
+/// Images that a registry has for clusters.
+#[derive(Debug, Default)]
+pub struct ClusterImages {
+    /// References of the images that nodes pull.
+    pub pulled: BTreeSet<String>,
+    /// References of what is attached to them.
+    pub attached: BTreeSet<String>,
+    /// Places of images that do not lie below the name of their registry, by reference.
+    pub moved: BTreeMap<String, String>,
+}
+
+impl ClusterImages {
+    /// Creates the images of a list that was copied.
+    pub fn new(images: &[CarriedImage]) -> Self {
+        let mut all = Self::default();
+        for image in images {
+            // Verifiers look for what is attached to an image in the repository of the image.
+            if image.attached {
+                all.attached.insert(image.image.clone());
+            } else if let Some(target) = &image.target {
+                all.moved.insert(image.image.clone(), target.clone());
+            } else {
+                all.pulled.insert(image.image.clone());
+            }
+        }
+        all
+    }
+}
+
+/// Returns the name of the mirror sets of these catalogs. Sets of other catalogs have another one,
+/// so that one cluster can have both.
+pub fn mirror_set_name<'a>(suffixes: impl Iterator<Item = &'a str>) -> String {
+    let all = suffixes.collect::<Vec<_>>().join("-");
+    if all.len() <= SET_NAME_BYTES_MAX {
+        return all;
+    }
+    let hash = Sha256::of(all.as_bytes()).to_string();
+    let cut = all.char_indices().map(|(at, _)| at);
+    let cut = cut
+        .take_while(|at| *at <= SET_NAME_BYTES_MAX)
+        .last()
+        .unwrap_or_default();
+    format!("{}-{}", all[..cut].trim_end_matches('-'), &hash[..8])
+}
+
+/// Returns the manifests of catalogs and the settings of nodes, each by its path in a folder.
+/// `set_name` is the name of the mirror sets. `say` is told what is left out.
 ///
 /// # Errors
 /// A value that YAML cannot hold.
 pub fn cluster_files(
     namespace: &str,
     catalogs: &[ManifestTarget],
-    images: &[CarriedImage],
+    images: &ClusterImages,
     target: &TargetRegistry,
+    set_name: &str,
     say: SayLine<'_>,
 ) -> Result<BTreeMap<String, String>, serde_saphyr::ser::Error> {
-    let manifests = |target| [cluster_catalog(target), catalog_source(target, namespace)];
-    let documents: Vec<Value> = catalogs.iter().flat_map(manifests).collect();
-    // Verifiers look for what is attached to an image in the repository of the image.
-    let mirrored = images.iter().filter(|image| !image.attached);
-    let mirrors = ImageMirrors::new(target, mirrored.map(|image| image.image.as_str()), say);
+    // In files of their own: many clusters know only one of the kinds.
+    let sources = catalogs
+        .iter()
+        .map(|target| catalog_source(target, namespace));
+    let sources: Vec<Value> = sources.collect();
+    let for_olm_v1: Vec<Value> = catalogs.iter().map(cluster_catalog).collect();
+    let pulled = images.pulled.iter().map(String::as_str);
+    let mirrors = ImageMirrors::new(target, pulled, say).with_moved(&images.moved);
+    let sets = mirrors.manifests(set_name);
     let mut files = BTreeMap::from([
-        ("catalogs.yaml".to_owned(), yaml(&documents)?),
-        ("mirror-sets.yaml".to_owned(), yaml(&mirrors.manifests())?),
+        ("catalogs.yaml".to_owned(), yaml(&sources)?),
+        ("cluster-catalogs.yaml".to_owned(), yaml(&for_olm_v1)?),
+        ("mirror-sets.yaml".to_owned(), yaml(&sets)?),
         ("registries.conf".to_owned(), mirrors.registries_conf()),
     ]);
     let hosts = mirrors.hosts_toml().into_iter();
     files.extend(hosts.map(|(host, text)| (format!("certs.d/{host}/hosts.toml"), text)));
     let mut signed = serde_json::Map::new();
-    for image in images.iter().filter(|image| image.attached) {
-        let place = target.place_of(&image.reference().name());
+    for image in &images.attached {
+        let place = target.place_of(&ImageReference::new(image).name());
         signed.insert(place, json!({"use-sigstore-attachments": true}));
     }
     if !signed.is_empty() {

@@ -82,11 +82,19 @@ struct MirroredPulls {
     by_tag: bool,
 }
 
+/// Repositories whose pulls a mirror answers.
+#[derive(Debug, Default)]
+struct MirroredScope {
+    pulls: MirroredPulls,
+    /// Places in the other registry, in the order in which they are asked.
+    places: Vec<String>,
+}
+
 /// Groups of repositories with their place in another registry.
 #[derive(Debug)]
 pub struct ImageMirrors<'a> {
     target: &'a TargetRegistry,
-    scopes: BTreeMap<String, MirroredPulls>,
+    scopes: BTreeMap<String, MirroredScope>,
 }
 
 impl<'a> ImageMirrors<'a> {
@@ -96,30 +104,75 @@ impl<'a> ImageMirrors<'a> {
         images: impl IntoIterator<Item = &'i str>,
         say: SayLine<'_>,
     ) -> Self {
-        let mut scopes: BTreeMap<String, MirroredPulls> = BTreeMap::new();
+        let mut references = Vec::new();
         for image in images {
-            if !is_image(image) {
+            if is_image(image) {
+                references.push(ImageReference::new(image));
+            } else {
                 let image = printable(image);
                 say(&format!(
                     "warning: {image} is no image reference and has no mirror"
                 ));
-                continue;
             }
-            let reference = ImageReference::new(image);
-            let pulls = scopes.entry(scope(&reference)).or_default();
-            pulls.by_digest |= reference.digest.is_some();
-            pulls.by_tag |= reference.digest.is_none();
         }
-        Self { target, scopes }
+        let mut scopes: BTreeMap<String, MirroredScope> = BTreeMap::new();
+        for reference in &references {
+            let scope = scope(reference);
+            let places = vec![target.place_of(&scope)];
+            scopes.entry(scope).or_insert_with(|| MirroredScope {
+                pulls: MirroredPulls::default(),
+                places,
+            });
+        }
+        let mut mirrors = Self { target, scopes };
+        for reference in &references {
+            mirrors.note_pull(reference);
+        }
+        mirrors
+    }
+
+    /// Adds images that lie at places of their own below the registry.
+    #[must_use]
+    pub fn with_moved(mut self, moved: &BTreeMap<String, String>) -> Self {
+        for (image, place) in moved {
+            let reference = ImageReference::new(image);
+            let name = reference.name();
+            let repository = place.rsplit_once(':').map_or(&**place, |(path, _)| path);
+            let place = format!("{}/{repository}", self.target.base);
+            let inherited = self.longest_scope(&name).map(|scope| MirroredScope {
+                pulls: scope.pulls,
+                // Other images of the repository lie at the usual place.
+                places: vec![self.target.place_of(&name)],
+            });
+            let scope = self.scopes.entry(name);
+            let scope = scope.or_insert_with(|| inherited.unwrap_or_default());
+            scope.places.insert(0, place);
+            self.note_pull(&reference);
+        }
+        self
+    }
+
+    /// Notes the pull of an image at the longest scope that contains it: nodes ask no other one
+    /// (containers-registries.conf(5), "choosing a registry").
+    fn note_pull(&mut self, reference: &ImageReference) {
+        let name = reference.name();
+        let scope = prefixes(&name).find(|prefix| self.scopes.contains_key(*prefix));
+        if let Some(scope) = scope.and_then(|scope| self.scopes.get_mut(scope)) {
+            scope.pulls.by_digest |= reference.digest.is_some();
+            scope.pulls.by_tag |= reference.digest.is_none();
+        }
+    }
+
+    fn longest_scope(&self, name: &str) -> Option<&MirroredScope> {
+        prefixes(name).find_map(|prefix| self.scopes.get(prefix))
     }
 
     /// Returns an ImageDigestMirrorSet and an ImageTagMirrorSet, each only if it has an entry.
-    pub fn manifests(&self) -> Vec<Value> {
+    pub fn manifests(&self, name: &str) -> Vec<Value> {
         let set = |kind: &str, name: &str, field: &str, wanted: fn(&MirroredPulls) -> bool| {
-            let scopes = self.scopes.iter().filter(|(_, pulls)| wanted(pulls));
-            let entries = scopes.map(
-                |(scope, _)| json!({"source": scope, "mirrors": [self.target.place_of(scope)]}),
-            );
+            let scopes = self.scopes.iter().filter(|(_, scope)| wanted(&scope.pulls));
+            let entries =
+                scopes.map(|(source, scope)| json!({"source": source, "mirrors": scope.places}));
             let entries: Vec<Value> = entries.collect();
             (!entries.is_empty()).then(|| {
                 json!({
@@ -130,16 +183,18 @@ impl<'a> ImageMirrors<'a> {
                 })
             })
         };
-        let (idms, itms) = ("idms-operator-0", "itms-operator-0");
         let digests = set(
             "ImageDigestMirrorSet",
-            idms,
+            &format!("idms-{name}"),
             "imageDigestMirrors",
             |pulls| pulls.by_digest,
         );
-        let tags = set("ImageTagMirrorSet", itms, "imageTagMirrors", |pulls| {
-            pulls.by_tag
-        });
+        let tags = set(
+            "ImageTagMirrorSet",
+            &format!("itms-{name}"),
+            "imageTagMirrors",
+            |pulls| pulls.by_tag,
+        );
         digests.into_iter().chain(tags).collect()
     }
 
@@ -147,21 +202,25 @@ impl<'a> ImageMirrors<'a> {
     /// (containers-registries.conf(5)).
     pub fn registries_conf(&self) -> String {
         let mut text = String::new();
-        for (scope, pulls) in &self.scopes {
-            let (source, mirror) = (quoted(scope), quoted(&self.target.place_of(scope)));
-            let _ = write!(
-                text,
-                "[[registry]]\nlocation = {source}\n\n[[registry.mirror]]\nlocation = {mirror}\n"
-            );
-            if self.target.is_plain {
-                text.push_str("insecure = true\n");
+        for (source, scope) in &self.scopes {
+            if scope.pulls == MirroredPulls::default() {
+                continue;
             }
-            match (pulls.by_digest, pulls.by_tag) {
-                (true, false) => text.push_str("pull-from-mirror = \"digest-only\"\n"),
-                (false, true) => text.push_str("pull-from-mirror = \"tag-only\"\n"),
-                _ => {}
+            let source = quoted(source);
+            let _ = writeln!(text, "[[registry]]\nlocation = {source}\n");
+            for place in &scope.places {
+                let mirror = quoted(place);
+                let _ = writeln!(text, "[[registry.mirror]]\nlocation = {mirror}");
+                if self.target.is_plain {
+                    text.push_str("insecure = true\n");
+                }
+                match (scope.pulls.by_digest, scope.pulls.by_tag) {
+                    (true, false) => text.push_str("pull-from-mirror = \"digest-only\"\n"),
+                    (false, true) => text.push_str("pull-from-mirror = \"tag-only\"\n"),
+                    _ => {}
+                }
+                text.push('\n');
             }
-            text.push('\n');
         }
         text
     }
@@ -194,6 +253,12 @@ impl<'a> ImageMirrors<'a> {
         };
         hosts.map(|host| (host, file(host))).collect()
     }
+}
+
+/// Returns a name and the groups of repositories above it, the longest first.
+fn prefixes(name: &str) -> impl Iterator<Item = &str> {
+    let parents = name.rmatch_indices('/').map(|(at, _)| &name[..at]);
+    std::iter::once(name).chain(parents)
 }
 
 /// Returns the repositories that have one rule: those beside the image, below the namespace of its
@@ -236,7 +301,8 @@ mod tests {
     /// and kind of each entry, whose mirror is the target with the path of the source. Ours differ
     /// in this: the mirror has the registry of the source in its path; an image right below its
     /// registry is `registry/image` and not the whole registry; an image with tag and digest is
-    /// pulled by digest, so it is in no ImageTagMirrorSet; there are no annotations of oc-mirror.
+    /// pulled by digest, so it is in no ImageTagMirrorSet; an image by tag is at the longest scope
+    /// that contains it, because nodes ask no other one; there are no annotations of oc-mirror.
     #[test]
     fn mirror_sets_equal_those_of_oc_mirror_up_to_listed_differences() {
         let by = |name: &str| format!("{name}{DIGEST}");
@@ -271,13 +337,13 @@ mod tests {
             (
                 &nested,
                 &["ghcr.io/org/app", "quay.io:443/a"],
-                &["ghcr.io/org"],
+                &["ghcr.io/org/app"],
             ),
         ];
         for (images, digests, tags) in facts {
             let target = target(TARGET);
-            let sets =
-                ImageMirrors::new(&target, images.iter().map(String::as_str), &|_| {}).manifests();
+            let sets = ImageMirrors::new(&target, images.iter().map(String::as_str), &|_| {})
+                .manifests("operator-0");
             let entries = |kind: &str, field: &str| {
                 let set = sets.iter().find(|set| set["kind"] == kind);
                 set.map_or(json!([]), |set| set["spec"][field].clone())
@@ -298,6 +364,41 @@ mod tests {
                 expected(tags)
             );
         }
+    }
+
+    #[test]
+    fn moved_image_is_asked_at_its_own_place_first() {
+        let target = target(TARGET);
+        let by_digest = format!("quay.io/team/app{DIGEST}");
+        let images = [&*by_digest, "quay.io/team/b:1"];
+        let moved = [
+            ("quay.io/team/app:v1".to_owned(), "own/app:v2".to_owned()),
+            ("ghcr.io/x/y:v1".to_owned(), "y:v1".to_owned()),
+        ];
+        let mirrors = ImageMirrors::new(&target, images, &|_| {}).with_moved(&moved.into());
+        insta::assert_snapshot!(mirrors.registries_conf(), @r#"
+        [[registry]]
+        location = "ghcr.io/x/y"
+
+        [[registry.mirror]]
+        location = "mirror.example:5000/olm/y"
+        pull-from-mirror = "tag-only"
+
+        [[registry]]
+        location = "quay.io/team"
+
+        [[registry.mirror]]
+        location = "mirror.example:5000/olm/quay.io/team"
+
+        [[registry]]
+        location = "quay.io/team/app"
+
+        [[registry.mirror]]
+        location = "mirror.example:5000/olm/own/app"
+
+        [[registry.mirror]]
+        location = "mirror.example:5000/olm/quay.io/team/app"
+        "#);
     }
 
     #[test]

@@ -11,6 +11,10 @@ use crate::{CarryError, printable};
 /// Oldest version that is tested: that of Debian 12.
 const VERSION_MIN: (u32, u32) = (1, 9);
 
+/// Folder of settings for signatures, which has none. skopeo would read simple signatures where the
+/// settings of the host say that they are, and fail where it may not write them.
+const NO_SIGNATURE_SETTINGS: &str = "/var/empty/registries.d";
+
 /// Number of attempts that skopeo repeats after a failure that may pass.
 const RETRIES: &str = "3";
 
@@ -64,9 +68,16 @@ impl Skopeo {
         })
     }
 
-    /// Returns the words of the command that copies an image with all its platforms, byte for byte.
-    pub(crate) fn command(&self, from: &str, to: &str) -> Vec<String> {
-        let options = format!("copy --all --preserve-digests --quiet --retry-times {RETRIES}");
+    /// Returns the words of the command that copies an image with all its platforms, byte for byte,
+    /// or an index without its images.
+    pub(crate) fn command(&self, from: &str, to: &str, is_sparse: bool) -> Vec<String> {
+        let what = match is_sparse {
+            true => "--multi-arch index-only",
+            false => "--all",
+        };
+        let options = format!(
+            "--registries.d {NO_SIGNATURE_SETTINGS} copy {what} --preserve-digests --quiet --retry-times {RETRIES}"
+        );
         let mut words = vec![self.program.display().to_string()];
         words.extend(options.split(' ').map(str::to_owned));
         if let Some(file) = &self.auth_file {

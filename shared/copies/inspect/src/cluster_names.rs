@@ -24,7 +24,7 @@ const DEFAULT_SOURCES: &[[&str; 2]] = &[
 pub(crate) fn cluster_names(catalog: &ReadCatalog) -> BTreeSet<String> {
     let mut repositories = Vec::new();
     if let ReadCatalog::Published { state, .. } = catalog {
-        let source = &state.current().source.reference;
+        let source = &state.current().source;
         repositories.push(CatalogRepository::new(state.name(), source));
     }
     repositories.extend(repository_of_image(catalog.source()));
@@ -34,7 +34,8 @@ pub(crate) fn cluster_names(catalog: &ReadCatalog) -> BTreeSet<String> {
         names.insert(format!("cs-{suffix}"));
         names.insert(format!("cc-{suffix}"));
         for [image, name] in DEFAULT_SOURCES {
-            if repository.repository == *image {
+            let last = repository.repository.rsplit('/').next();
+            if last == Some(*image) {
                 names.insert((*name).to_owned());
             }
         }

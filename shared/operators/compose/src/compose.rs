@@ -308,7 +308,7 @@ impl<C: PackageSource> Composer<'_, '_, C> {
         for removal in removals {
             edit::remove(&mut rest, removal)?;
         }
-        edit::check(&rest, &old)?;
+        edit::check(&rest, &old).map_err(|problem| edit_error(&problem))?;
         explain_removed(&rest, removals, &mut decisions);
         self.explanation.decide(decisions);
 

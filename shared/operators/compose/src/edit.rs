@@ -81,6 +81,21 @@ impl<'a> EditedLines<'a> {
     }
 }
 
+/// Checks that OLM accepts a package, given as its lines, without what a removal takes out of it.
+///
+/// # Errors
+/// Lines that cannot be read, what is not there to be removed, and a package that would not be
+/// valid.
+pub fn check_removal(lines: &[u8], removal: &Removal) -> Result<(), ComposeError> {
+    let mut outline = PackageOutline::default();
+    outline.add(&removal.package, lines)?;
+    let readable = outline.check_readable(&removal.package);
+    readable.map_err(ComposeError::Refused)?;
+    let mut rest = Remaining::all(&removal.package, &outline);
+    remove(&mut rest, removal)?;
+    check(&rest, &outline).map_err(ComposeError::Refused)
+}
+
 /// Takes channels and bundles out of what remains of a package.
 pub(crate) fn remove(rest: &mut Remaining<'_>, removal: &Removal) -> Result<(), ComposeError> {
     for channel in &removal.channels {
@@ -109,7 +124,7 @@ pub(crate) fn remove(rest: &mut Remaining<'_>, removal: &Removal) -> Result<(), 
 }
 
 /// Checks what `add` and `remove` have changed in a package: what is left of the new one.
-pub(crate) fn check(rest: &Remaining<'_>, old: &PackageOutline) -> Result<(), ComposeError> {
+pub(crate) fn check(rest: &Remaining<'_>, old: &PackageOutline) -> Result<(), String> {
     let name = rest.name;
     for (channel_name, kept) in &rest.channels {
         let new_channel = &rest.package.channels[*channel_name];
@@ -120,11 +135,11 @@ pub(crate) fn check(rest: &Remaining<'_>, old: &PackageOutline) -> Result<(), Co
         kept_channel::check(new_channel, kept).map_err(|fault| {
             let place =
                 format!("package {name}, channel {channel_name}: with what is added and removed");
-            edit_error(&ADVICE.error(&place, old_channel, kept, fault))
+            ADVICE.error(&place, old_channel, kept, fault)
         })?;
         for entry in kept {
             if !rest.bundles.contains(entry) {
-                return Err(edit_error(&no_bundle(name, entry)));
+                return Err(no_bundle(name, entry));
             }
         }
     }
@@ -133,7 +148,7 @@ pub(crate) fn check(rest: &Remaining<'_>, old: &PackageOutline) -> Result<(), Co
     for bundle in &rest.bundles {
         let is_added = !old.bundles.contains_key(*bundle);
         if is_added && !in_channel.contains(bundle) {
-            return Err(edit_error(&no_bundle(name, bundle)));
+            return Err(no_bundle(name, bundle));
         }
     }
 
@@ -141,8 +156,7 @@ pub(crate) fn check(rest: &Remaining<'_>, old: &PackageOutline) -> Result<(), Co
     if default.is_some_and(|channel| rest.channels.contains_key(channel)) {
         return Ok(());
     }
-    let problem = no_default_channel(name, default, &rest.channels);
-    Err(edit_error(&problem))
+    Err(no_default_channel(name, default, &rest.channels))
 }
 
 /// Returns true if the kept entries of a channel are all that it had before, each as it was.

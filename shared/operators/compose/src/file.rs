@@ -1,11 +1,15 @@
 //! Files that describe compositions.
 
-use std::{collections::BTreeSet, str::FromStr};
+use std::collections::{BTreeMap, BTreeSet};
+use std::str::FromStr;
 
-use model::{CatalogName, ImageReference, yaml::plain_error};
+use model::{CatalogName, ImageReference, text, yaml::plain_error};
+use regex_lite::{Regex, RegexBuilder};
 use serde::{Deserialize, de::DeserializeOwned, de::IgnoredAny};
+use serde_json::Value;
 use serde_saphyr::Spanned;
 
+use crate::error::TEXT_CHARS;
 use crate::{
     ComposeError, Composition, CompositionInput, DependencyRule, PackageSelection, Selection,
 };
@@ -21,13 +25,50 @@ pub enum ComposeFile {
     Filter(Selection),
 }
 
-/// Compositions of an ImageSetConfiguration, one for each entry of `mirror.operators`.
+/// Content of an ImageSetConfiguration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ImageSet {
-    /// Compositions with their names, in the order of the file.
-    pub entries: Vec<(CatalogName, Composition)>,
-    /// Names of the sections and fields that the mirror does not use.
+    /// One catalog for each entry of `mirror.operators`, in the order of the file.
+    pub entries: Vec<ImageSetEntry>,
+    /// Images that must not be copied.
+    pub blocked: BlockedImages,
+    /// References of the images that are copied beside those of the catalogs.
+    pub additional: Vec<AdditionalImage>,
+    /// Sections that are the work of oc-mirror, by name.
+    pub rest: BTreeMap<&'static str, Value>,
+    /// Names of the other sections and fields that the mirror does not use.
     pub ignored: Vec<&'static str>,
+}
+
+/// Catalog of an ImageSetConfiguration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImageSetEntry {
+    /// Name of the catalog in the mirror.
+    pub name: CatalogName,
+    /// Repository and tag of its image in the registry of a site, as oc-mirror v2 chooses them,
+    /// such as `redhat/redhat-operator-index:v4.20`.
+    pub target: String,
+    /// Platforms of the images to copy, each `os/architecture`; all if empty.
+    pub platforms: BTreeSet<String>,
+    /// Selection from its image.
+    pub composition: Composition,
+}
+
+/// Images that must not be copied, as regular expressions that match any part of a reference.
+#[derive(Debug, Clone, Default)]
+pub struct BlockedImages(Vec<Regex>);
+
+/// Image of `mirror.additionalImages`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AdditionalImage {
+    /// Reference of the image.
+    pub name: String,
+    /// Repository in the registry of a site, if it is not that of other images.
+    pub target_repository: Option<String>,
+    /// Tag in the registry of a site. Default: the tag of the reference.
+    pub target_tag: Option<String>,
+    /// Platforms to copy, each `os/architecture`; all if empty.
+    pub platforms: BTreeSet<String>,
 }
 
 #[derive(Deserialize)]
@@ -52,7 +93,7 @@ struct FilterFields {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct ImageSetFields {
     #[serde(rename = "apiVersion")]
-    _api_version: IgnoredAny,
+    _api_version: Option<IgnoredAny>,
     #[serde(rename = "kind")]
     _kind: IgnoredAny,
     mirror: MirrorFields,
@@ -63,19 +104,46 @@ struct ImageSetFields {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct MirrorFields {
     operators: Vec<OperatorFields>,
-    platform: Option<IgnoredAny>,
-    additional_images: Option<IgnoredAny>,
-    helm: Option<IgnoredAny>,
-    blocked_images: Option<IgnoredAny>,
+    platform: Option<Value>,
+    additional_images: Vec<AdditionalImageFields>,
+    helm: Option<Value>,
+    blocked_images: Vec<BlockedImageFields>,
     samples: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct AdditionalImageFields {
+    name: Spanned<String>,
+    #[serde(default)]
+    target_repo: String,
+    #[serde(default)]
+    target_tag: String,
+    #[serde(default)]
+    platforms: Vec<PlatformFields>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PlatformFields {
+    os: String,
+    architecture: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BlockedImageFields {
+    name: Spanned<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct OperatorFields {
     catalog: Spanned<String>,
-    target_catalog: Option<String>,
-    target_tag: Option<String>,
+    #[serde(default)]
+    target_catalog: String,
+    #[serde(default)]
+    target_tag: String,
     #[serde(default)]
     full: bool,
     #[serde(default)]
@@ -83,7 +151,8 @@ struct OperatorFields {
     #[serde(default)]
     skip_dependencies: bool,
     target_catalog_source_template: Option<IgnoredAny>,
-    platforms: Option<IgnoredAny>,
+    #[serde(default)]
+    platforms: Vec<PlatformFields>,
 }
 
 /// Fields of oc-mirror v1 and their place in v2.
@@ -107,13 +176,15 @@ impl ComposeFile {
     /// # Errors
     /// Names the line of what is malformed, unknown or ambiguous.
     pub fn parse(text: &str) -> Result<Self, ComposeError> {
+        let text = without_end(text);
         let header: FileHeader = read(text)?;
         let Some(kind) = header.kind else {
             return read(text).map(Self::Composition);
         };
         let version = header.api_version.unwrap_or_default();
         match (kind.as_str(), version.as_str()) {
-            ("ImageSetConfiguration", "mirror.openshift.io/v2alpha1") => {
+            // oc-mirror v2 reads a file without a version too.
+            ("ImageSetConfiguration", "mirror.openshift.io/v2alpha1" | "") => {
                 image_set(text).map(Self::ImageSet)
             }
             ("ImageSetConfiguration", "mirror.openshift.io/v1alpha2") => Err(old_format(text)),
@@ -133,16 +204,16 @@ impl ComposeFile {
 }
 
 impl ImageSet {
-    /// Returns the composition with this name, or the only one.
+    /// Returns the entry with this name, or the only one.
     ///
     /// # Errors
     /// Lists the names if none fits, or if several do.
-    pub fn entry(self, name: Option<&str>) -> Result<(CatalogName, Composition), ComposeError> {
+    pub fn entry(self, name: Option<&str>) -> Result<ImageSetEntry, ComposeError> {
         let mut names = Vec::new();
         let mut found = Vec::new();
         for entry in self.entries {
-            names.push(entry.0.to_string());
-            if name.is_none_or(|name| name == entry.0.as_str()) {
+            names.push(entry.name.to_string());
+            if name.is_none_or(|name| name == entry.name.as_str()) {
                 found.push(entry);
             }
         }
@@ -160,6 +231,20 @@ impl ImageSet {
         let problem = format!("the file has {entries}: choose one of {}", names.join(", "));
         Err(ComposeError::Refused(problem))
     }
+
+    /// Returns the names of the sections and fields that the mirror does not use.
+    pub fn unused(&self) -> Vec<&'static str> {
+        self.rest.keys().chain(&self.ignored).copied().collect()
+    }
+}
+
+/// Returns the text without document ends behind its last line, which hold no document.
+fn without_end(text: &str) -> &str {
+    let mut text = text.trim_end();
+    while let Some(rest) = text.strip_suffix("\n---").or(text.strip_suffix("\n...")) {
+        text = rest.trim_end();
+    }
+    text
 }
 
 fn read<T: DeserializeOwned>(text: &str) -> Result<T, ComposeError> {
@@ -182,68 +267,277 @@ fn image_set(text: &str) -> Result<ImageSet, ComposeError> {
     let mirror = file.mirror;
     let mut operators = mirror.operators.iter();
     let has_template = operators.any(|entry| entry.target_catalog_source_template.is_some());
-    let mut operators = mirror.operators.iter();
-    let has_platforms = operators.any(|entry| entry.platforms.is_some());
     let mut ignored = Vec::new();
     for (name, is_there) in [
-        ("platform", mirror.platform.is_some()),
-        ("additionalImages", mirror.additional_images.is_some()),
-        ("helm", mirror.helm.is_some()),
-        ("blockedImages", mirror.blocked_images.is_some()),
         ("samples", mirror.samples.is_some()),
         ("archiveSize", file.archive_size.is_some()),
         ("targetCatalogSourceTemplate", has_template),
-        ("platforms", has_platforms),
     ] {
         if is_there {
             ignored.push(name);
         }
     }
+    let mut rest = BTreeMap::new();
+    for (name, section) in [("platform", mirror.platform), ("helm", mirror.helm)] {
+        if let Some(section) = section.filter(|section| !is_empty(section)) {
+            rest.insert(name, section);
+        }
+    }
+    let mut blocked = Vec::new();
+    for image in mirror.blocked_images {
+        let line = image.name.referenced.line();
+        let expression = expression(&image.name.value);
+        blocked.push(expression.map_err(|problem| at_line(line, &problem))?);
+    }
+    Ok(ImageSet {
+        entries: entries(mirror.operators)?,
+        blocked: BlockedImages(blocked),
+        additional: additional_images(mirror.additional_images)?,
+        rest,
+        ignored,
+    })
+}
 
+/// Returns true for a section without content, which oc-mirror takes for none.
+fn is_empty(section: &Value) -> bool {
+    section.is_null() || section.as_object().is_some_and(serde_json::Map::is_empty)
+}
+
+/// Maximum memory of one regular expression, in bytes. Those of people take a few kilobytes.
+const EXPRESSION_BYTES_MAX: usize = 1 << 20;
+
+fn expression(written: &str) -> Result<Regex, String> {
+    if written.is_empty() {
+        return Err("blockedImages: an empty name blocks every image: remove it".to_owned());
+    }
+    let built = RegexBuilder::new(written)
+        .size_limit(EXPRESSION_BYTES_MAX)
+        .build();
+    built.map_err(|error| {
+        let written = text::line(written, TEXT_CHARS);
+        let error = text::line(&error.to_string(), TEXT_CHARS);
+        format!("blockedImages: {written:?} is no regular expression: {error}")
+    })
+}
+
+impl BlockedImages {
+    /// Returns the expression that blocks an image, if there is one.
+    pub fn blocking(&self, reference: &str) -> Option<&str> {
+        let image = ImageReference::new(reference).to_string();
+        let written = reference.trim().trim_start_matches("docker://");
+        let mut expressions = self.0.iter();
+        let found = expressions
+            .find(|expression| expression.is_match(written) || expression.is_match(&image));
+        found.map(Regex::as_str)
+    }
+
+    /// Returns true if no image is blocked.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl PartialEq for BlockedImages {
+    fn eq(&self, other: &Self) -> bool {
+        let texts =
+            |blocked: &Self| -> Vec<String> { blocked.0.iter().map(Regex::to_string).collect() };
+        texts(self) == texts(other)
+    }
+}
+
+impl Eq for BlockedImages {}
+
+fn entries(operators: Vec<OperatorFields>) -> Result<Vec<ImageSetEntry>, ComposeError> {
     let mut entries = Vec::new();
     let mut names = BTreeSet::new();
-    for operator in mirror.operators {
+    let mut uses: BTreeMap<String, usize> = BTreeMap::new();
+    for operator in &operators {
+        *uses.entry(operator.target_catalog.clone()).or_default() += 1;
+    }
+    for mut operator in operators {
         let line = operator.catalog.referenced.line();
-        let at_line = |message: &str| ComposeError::Refused(format!("line {line}: {message}"));
-        let name = CatalogName::from_str(&entry_name(&operator))
-            .map_err(|error| at_line(&error.to_string()))?;
+        let target = Target::of(&operator).map_err(|problem| at_line(line, &problem))?;
+        let has_namesakes = uses[&operator.target_catalog] > 1;
+        let name = CatalogName::from_str(&target.catalog_name(&operator, has_namesakes))
+            .map_err(|error| at_line(line, &error.to_string()))?;
         if !names.insert(name.clone()) {
             let message = format!(
-                "two entries have the name {name}: set targetCatalog or targetTag of one of them"
+                "two entries have the name {name}: set another targetCatalog or targetTag at one of them"
             );
-            return Err(at_line(&message));
+            return Err(at_line(line, &message));
         }
+        operator.packages.iter_mut().for_each(drop_empty_texts);
+        let platforms =
+            platforms(&operator.platforms).map_err(|problem| at_line(line, &problem))?;
         let composition = composition(operator);
         composition
             .check()
-            .map_err(|error| at_line(&error.to_string()))?;
-        entries.push((name, composition));
+            .map_err(|error| at_line(line, &error.to_string()))?;
+        entries.push(ImageSetEntry {
+            name,
+            target: format!("{}:{}", target.repository, target.tag),
+            platforms,
+            composition,
+        });
     }
-    Ok(ImageSet { entries, ignored })
+    Ok(entries)
 }
 
-/// Returns `targetCatalog`, else the last part of the repository, each with the tag if there is
-/// one.
-fn entry_name(operator: &OperatorFields) -> String {
-    let catalog = operator.catalog.value.as_str();
-    let (repository, tag) = match layout(catalog) {
-        Some(folder) => (folder.to_owned(), None),
-        None => {
-            let reference = ImageReference::new(catalog);
-            (reference.repository, reference.tag)
+fn additional_images(
+    images: Vec<AdditionalImageFields>,
+) -> Result<Vec<AdditionalImage>, ComposeError> {
+    let mut additional = Vec::new();
+    for image in images {
+        let line = image.name.referenced.line();
+        let target_repository = some_text(image.target_repo);
+        let target_tag = some_text(image.target_tag);
+        let repository = target_repository.as_deref();
+        if let Some(repository) = repository.filter(|repository| !is_path(repository)) {
+            let problem = format!("targetRepo: {repository:?} is no path of a repository");
+            return Err(at_line(line, &problem));
         }
-    };
-    let mut name = repository.trim_end_matches('/');
-    if let Some((_, last)) = name.rsplit_once('/') {
-        name = last;
+        if let Some(tag) = target_tag.as_deref().filter(|tag| !is_tag(tag)) {
+            return Err(at_line(line, &format!("targetTag: {tag:?} is no tag")));
+        }
+        let platforms = platforms(&image.platforms).map_err(|problem| at_line(line, &problem))?;
+        additional.push(AdditionalImage {
+            name: image.name.value,
+            target_repository,
+            target_tag,
+            platforms,
+        });
     }
-    let tag = operator.target_tag.as_ref().or(tag.as_ref());
-    let name = match (&operator.target_catalog, tag) {
-        (Some(target), _) => target.clone(),
-        (None, Some(tag)) => format!("{name}-{tag}"),
-        (None, None) => name.to_owned(),
-    };
-    name.to_lowercase().replace(['.', '/', '_', ':'], "-")
+    Ok(additional)
+}
+
+fn platforms(fields: &[PlatformFields]) -> Result<BTreeSet<String>, String> {
+    let mut platforms = BTreeSet::new();
+    for PlatformFields { os, architecture } in fields {
+        if os.is_empty() || architecture.is_empty() {
+            return Err("platforms: each has an os and an architecture, such as {os: linux, architecture: amd64}".to_owned());
+        }
+        platforms.insert(format!("{os}/{architecture}"));
+    }
+    Ok(platforms)
+}
+
+fn at_line(line: u64, message: &str) -> ComposeError {
+    ComposeError::Refused(format!("line {line}: {message}"))
+}
+
+/// Repository and tag of a catalog in the registry of a site (oc-mirror v2 855b64a3,
+/// `destCtlgRef`).
+struct Target {
+    repository: String,
+    tag: String,
+}
+
+impl Target {
+    fn of(operator: &OperatorFields) -> Result<Self, String> {
+        let catalog = operator.catalog.value.as_str();
+        let mut target = match layout(catalog) {
+            Some(folder) => {
+                let folder = folder.trim_end_matches('/');
+                let name = folder.rsplit_once('/').map_or(folder, |(_, name)| name);
+                Self {
+                    repository: name.to_lowercase(),
+                    tag: "latest".to_owned(),
+                }
+            }
+            None => {
+                let written = ImageReference::as_written(catalog);
+                let tag = match (written.tag, written.digest) {
+                    (Some(tag), _) => tag,
+                    (None, Some(digest)) => digest.replace(':', "-"),
+                    (None, None) => "latest".to_owned(),
+                };
+                Self {
+                    repository: written.repository,
+                    tag,
+                }
+            }
+        };
+        if !operator.target_catalog.is_empty() {
+            target.repository.clone_from(&operator.target_catalog);
+            if !is_path(&target.repository) {
+                return Err(format!(
+                    "targetCatalog: {:?} is no path of a repository, such as team/redhat-operator-index; a tag is written in targetTag",
+                    target.repository
+                ));
+            }
+        }
+        if !operator.target_tag.is_empty() {
+            target.tag.clone_from(&operator.target_tag);
+            if !is_tag(&target.tag) {
+                return Err(format!("targetTag: {:?} is no tag", target.tag));
+            }
+        }
+        Ok(target)
+    }
+
+    /// Returns the name in the mirror: `targetCatalog`, with its tag if the file names one or if
+    /// other entries have that `targetCatalog` too. Else the last part of the repository and the
+    /// tag, if there is one.
+    fn catalog_name(&self, operator: &OperatorFields, has_namesakes: bool) -> String {
+        let written = ImageReference::as_written(&operator.catalog.value);
+        let is_layout = layout(&operator.catalog.value).is_some();
+        let has_tag = !operator.target_tag.is_empty() || (!is_layout && written.digest.is_none());
+        let name = if operator.target_catalog.is_empty() {
+            let last = self.repository.rsplit_once('/');
+            let last = last.map_or(self.repository.as_str(), |(_, last)| last);
+            match has_tag {
+                true => format!("{last}-{}", self.tag),
+                false => last.to_owned(),
+            }
+        } else if has_namesakes || !operator.target_tag.is_empty() {
+            format!("{}-{}", self.repository, self.tag)
+        } else {
+            self.repository.clone()
+        };
+        name.to_lowercase().replace(['.', '/', '_', ':'], "-")
+    }
+}
+
+/// Returns true for the path of a repository: parts of small letters and digits, with single dots,
+/// underlines and dashes between them.
+fn is_path(text: &str) -> bool {
+    text.split('/').all(|part| {
+        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+        let is_known = part.chars().all(|c| is_plain(c) || "._-".contains(c));
+        is_known && part.starts_with(is_plain) && part.ends_with(is_plain) && !part.contains("..")
+    })
+}
+
+/// Returns true for a tag (OCI distribution specification, "Pulling manifests").
+fn is_tag(text: &str) -> bool {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let is_known = text.chars().all(|c| is_word(c) || c == '.' || c == '-');
+    text.len() <= 128 && is_known && text.starts_with(is_word)
+}
+
+fn some_text(text: String) -> Option<String> {
+    (!text.is_empty()).then_some(text)
+}
+
+/// Removes empty texts, which oc-mirror takes for none.
+fn drop_empty_texts(package: &mut PackageSelection) {
+    for text in [
+        &mut package.min_version,
+        &mut package.max_version,
+        &mut package.version_range,
+        &mut package.default_channel,
+    ] {
+        text.take_if(|text| text.is_empty());
+    }
+    for channel in &mut package.channels {
+        for text in [
+            &mut channel.min_version,
+            &mut channel.max_version,
+            &mut channel.version_range,
+        ] {
+            text.take_if(|text| text.is_empty());
+        }
+    }
 }
 
 /// Returns the folder of an OCI layout, which oc-mirror writes as `oci://DIR`.

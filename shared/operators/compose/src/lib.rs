@@ -22,9 +22,10 @@ pub use compose::compose;
 pub use composition::{
     Addition, Composition, CompositionInput, ConflictRule, DependencyRule, Removal,
 };
+pub use edit::check_removal;
 pub use error::{ComposeError, ReadError};
 pub use explain::{Decision, Explanation, FoldedDecisions};
-pub use file::{ComposeFile, ImageSet};
+pub use file::{AdditionalImage, BlockedImages, ComposeFile, ImageSet, ImageSetEntry};
 pub use lines::{ComposedContent, PackageSink, PackageSource, ReadSeek};
 pub use selection::{ChannelSelection, PackageSelection, SelectedBundle, Selection};
 pub use version_constraint::VersionConstraint;

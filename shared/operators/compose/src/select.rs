@@ -191,7 +191,7 @@ impl<'a> PackageSelector<'_, 'a> {
     }
 
     /// Returns the default channel if it must be changed.
-    fn default_channel(&self) -> Result<Option<&'a str>, String> {
+    fn default_channel(&mut self) -> Result<Option<&'a str>, String> {
         let original = self.package.default_channel.as_deref();
         let wanted = self.selection.default_channel.as_deref().or(original);
         if let Some(wanted) = wanted
@@ -204,6 +204,18 @@ impl<'a> PackageSelector<'_, 'a> {
             return Ok(Some(*channel));
         }
         let name = &self.selection.name;
+        let is_free = self.selection.default_channel.is_none() && self.package.has_package;
+        if let (Some((channel, _)), 1) = (self.channels.first_key_value(), self.channels.len())
+            && is_free
+            && !self.selection.channels.is_empty()
+        {
+            let channel: &'a str = channel;
+            self.explanation.notice(format!(
+                "package {name}: {} becomes its default channel, because no other channel is selected",
+                text::line(channel, TEXT_CHARS)
+            ));
+            return Ok(Some(channel));
+        }
         Err(no_default_channel(name, wanted, &self.channels))
     }
 

@@ -1,41 +1,50 @@
 //! From an ImageSetConfiguration to a registry that clusters reach, over a folder that a person
 //! carries or at once.
 
+mod image_set;
+mod offer;
+mod push;
 mod tools;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use ::carry::{CarriedFolder, ImagePlace, TargetRegistry, lock_folder, remove_partial};
-use ::compose::ComposeFile;
-use ::sync::{Archive, Importer};
+use ::carry::{
+    CarriedFolder, ClusterImages, ImagePlace, ImageSupply, TargetRegistry, lock_folder,
+    remove_partial,
+};
+use ::sync::{Archive, Importer, SyncOptions};
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use config::poll_interval;
-use model::CatalogName;
-use publish::{Catalog, CatalogSource, ComposedSource};
-use store::{FolderStore, Store};
+use store::{FolderStore, Store, StorePlace};
 
+use self::image_set::{CarriedSet, ImageSetArgs};
+use self::offer::{CatalogState, Offering};
+use self::push::CarryPushArgs;
 use self::tools::{Collected, Tools};
 use crate::args::{Access, AllowArgs, RegistryArgs, ReportArgs, StoreArgs};
 use crate::reports::print_copies;
-use crate::{compositions, wiring};
+use crate::wiring;
+use model::CatalogName;
 use terminal::{Exit, join, print_line, say};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The program skopeo copies the images, with all their platforms and with the signatures that are attached to them. Each \
 command is printed. What is there already is not copied again, so a run that failed or was killed is just repeated. An \
-image that fails is named, the others are copied, and the exit code is 1.
+image that fails is named, the others are copied, bundles that need it are left out of the catalog that is pushed, and the exit \
+code is 1.
 
 Credentials: --auth-file, else the files of podman and docker. TLS: --ca-file and --plain-http.
 
 Examples:
   catalog-mirror carry out imageset.yaml /media/disk
   catalog-mirror carry in /media/disk registry.example/olm
-  catalog-mirror carry across imageset.yaml registry.example/olm")]
+  catalog-mirror carry across imageset.yaml registry.example/olm
+  catalog-mirror carry push redhat-operator-index-v4-20@af009c7f7561 registry.example/olm")]
 pub(crate) struct CarryArgs {
     #[command(subcommand)]
     step: CarryStep,
@@ -49,6 +58,8 @@ enum CarryStep {
     In(CarryInArgs),
     /// Do both at once, where the registries of the images and the own one are reachable.
     Across(CarryAcrossArgs),
+    /// Push a state of the store under the tag that clusters follow, such as an earlier one.
+    Push(CarryPushArgs),
 }
 
 /// Options of a step that copies images.
@@ -62,6 +73,13 @@ struct CopyArgs {
     /// Print what would be done and copied. Nothing is written.
     #[arg(long)]
     dry_run: bool,
+    /// Hash each file of the images in the folder. Default: their sizes are compared.
+    #[arg(long)]
+    recheck: bool,
+    /// Fail, and push no catalog, if an image is missing. Default: the bundles that need it are
+    /// left out.
+    #[arg(long)]
+    require_all: bool,
 }
 
 /// Options of a step that ends at clusters.
@@ -76,6 +94,10 @@ struct ClusterArgs {
     /// Namespace of CatalogSources. Outside OpenShift it is `olm`.
     #[arg(long, default_value = "openshift-marketplace")]
     namespace: String,
+    /// End of the names of the mirror sets. Default: from the names of the catalogs, so that the
+    /// sets of other catalogs stay.
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
     /// Registry for images and catalogs. An image lies below the name of its registry:
     /// REGISTRY/quay.io/team/app.
     #[arg(value_name = "REGISTRY")]
@@ -86,9 +108,8 @@ struct ClusterArgs {
 struct CarryOutArgs {
     #[command(flatten)]
     copy: CopyArgs,
-    /// ImageSetConfiguration of oc-mirror v2.
-    #[arg(value_name = "ISC")]
-    file: PathBuf,
+    #[command(flatten)]
+    image_set: ImageSetArgs,
     /// Folder to fill.
     #[arg(value_name = "DIR")]
     folder: PathBuf,
@@ -115,9 +136,8 @@ struct CarryAcrossArgs {
     copy: CopyArgs,
     #[command(flatten)]
     store: StoreArgs,
-    /// ImageSetConfiguration of oc-mirror v2.
-    #[arg(value_name = "ISC")]
-    file: PathBuf,
+    #[command(flatten)]
+    image_set: ImageSetArgs,
     #[command(flatten)]
     cluster: ClusterArgs,
 }
@@ -130,11 +150,12 @@ pub(crate) async fn run(args: CarryArgs) -> anyhow::Result<Exit> {
         CarryStep::Out(args) => carry_out(args).await,
         CarryStep::In(args) => carry_in(args).await,
         CarryStep::Across(args) => carry_across(args).await,
+        CarryStep::Push(args) => push::run(args).await,
     }
 }
 
 async fn carry_out(args: CarryOutArgs) -> anyhow::Result<Exit> {
-    let catalogs = image_set(&args.file)?;
+    let set = CarriedSet::read(&args.image_set)?;
     let tools = Tools::new(&args.copy, None).await?;
     let folder = &args.folder;
     let none = tempfile::tempdir().context("cannot create a temporary folder")?;
@@ -155,14 +176,24 @@ async fn carry_out(args: CarryOutArgs) -> anyhow::Result<Exit> {
     let to = ImagePlace::Folder(&images_folder);
     let Collected {
         names,
-        images,
+        mut images,
+        missing,
         failed,
-    } = tools.collect(&store, &catalogs, to).await?;
+    } = tools.collect(&store, &set, to).await?;
+    let is_whole = failed == 0 && missing.is_empty();
+    let is_refused = args.copy.require_all && !is_whole;
+    anyhow::ensure!(
+        !is_refused,
+        "carry.json is not written: not all is there, and --require-all is set"
+    );
     if !args.copy.dry_run {
         remove_partial(&images_folder);
+        for missing in &missing {
+            images.retain(|image| !missing.is(image));
+        }
         let before = CarriedFolder::read(folder).ok();
         let archive = ::sync::archive_into(store, &names, folder, SystemTime::now()).await?;
-        let carried = CarriedFolder::new(archive, images);
+        let carried = CarriedFolder::new(archive, images, missing);
         carried.write(folder)?;
         if let Some(before) = before.filter(|before| before.archive != carried.archive) {
             // An archive that is not removed is of no harm: carry.json names the one that is read.
@@ -173,7 +204,8 @@ async fn carry_out(args: CarryOutArgs) -> anyhow::Result<Exit> {
             "carry {folder} to the other side: catalog-mirror carry in DIR REGISTRY"
         ))?;
     }
-    Ok(Exit::of_check(failed == 0))
+    set.end()?;
+    Ok(Exit::of_check(is_whole))
 }
 
 async fn carry_in(args: CarryInArgs) -> anyhow::Result<Exit> {
@@ -186,68 +218,106 @@ async fn carry_in(args: CarryInArgs) -> anyhow::Result<Exit> {
     let names: Vec<CatalogName> = packed.map(|packed| packed.name.clone()).collect();
     let images_folder = folder.join(IMAGES);
     let (from, to) = (Some(images_folder.as_path()), ImagePlace::Target(target));
+    let mut missing = carried.missing;
+    for missing in &missing {
+        let folder = folder.display();
+        say(&format!("missing in {folder}: {}", missing.line()));
+    }
     if args.copy.dry_run {
-        let failed = tools.copy(&carried.images, from, to).await?;
+        missing.extend(tools.copy(&carried.images, from, to).await?);
         print_line(&format!(
             "would import {} and push {}",
             path.display(),
             join(&names)
         ))?;
-        return Ok(Exit::of_check(failed == 0));
+        return Ok(Exit::of_check(missing.is_empty()));
     }
+    let place = args.store.place_alone(None)?;
     let store = args.store.open_alone(Access::Create).await?;
-    let options = args.allow.options(format!("archive {}", path.display()));
+    let options = SyncOptions {
+        // Each folder may begin a history of its own.
+        later: true,
+        ..args.allow.options(format!("archive {}", path.display()))
+    };
     let reports = Importer::new(archive, store.clone(), options).run().await?;
     let imported = print_copies(&reports, ReportArgs::default())?;
+    print_line(&format!("the store of the site is {}", shown_place(&place)))?;
+    let states: Vec<CatalogState> = names.into_iter().map(CatalogState::published).collect();
+    if let Some(first) = states.first() {
+        let repository = first.repository(&store).await?;
+        tools.access.check_push(target, &repository).await?;
+        if carried.images.iter().any(|image| !image.parts.is_empty()) {
+            tools.access.check_sparse(target, &repository).await?;
+        }
+    }
     let images = &carried.images;
-    let mut failed = tools.copy(images, from, to).await?;
-    failed += tools.finish(&store, &names, images, &args.cluster).await?;
-    Ok(Exit::of_check(imported == Exit::Success && failed == 0))
+    missing.extend(tools.copy(images, from, to).await?);
+    missing.extend(tools.list_referrers(images, &missing, target).await);
+    let offering = Offering {
+        access: &tools.access,
+        store: &store,
+        supply: ImageSupply::new(images, &missing),
+        require_all: args.copy.require_all,
+        args: &args.cluster,
+    };
+    let failed = offering.run(&states, ClusterImages::new(images)).await?;
+    let is_whole = missing.is_empty() && failed == 0;
+    Ok(Exit::of_check(imported == Exit::Success && is_whole))
 }
 
 async fn carry_across(args: CarryAcrossArgs) -> anyhow::Result<Exit> {
-    let catalogs = image_set(&args.file)?;
+    let set = CarriedSet::read(&args.image_set)?;
     let target = &args.cluster.registry;
     let tools = Tools::new(&args.copy, Some(target)).await?;
     let none = tempfile::tempdir().context("cannot create a temporary folder")?;
     let store: Arc<dyn Store> = if args.copy.dry_run {
         Arc::new(FolderStore::open(none.path().join("store")).context("cannot open the store")?)
     } else {
+        tools
+            .access
+            .check_push(target, &set.first_repository)
+            .await?;
+        if set.is_sparse() {
+            let repository = &set.first_repository;
+            tools.access.check_sparse(target, repository).await?;
+        }
         args.store.open_alone(Access::Create).await?
     };
     let mut found = tools
-        .collect(&store, &catalogs, ImagePlace::Target(target))
+        .collect(&store, &set, ImagePlace::Target(target))
         .await?;
+    let unlisted = tools
+        .list_referrers(&found.images, &found.missing, target)
+        .await;
+    found.missing.extend(unlisted);
+    let mut failed = found.failed + found.missing.len();
     if args.copy.dry_run {
         print_line(&format!("would push {}", join(&found.names)))?;
-    } else {
-        let finished = tools.finish(&store, &found.names, &found.images, &args.cluster);
-        found.failed += finished.await?;
+        set.end()?;
+        return Ok(Exit::of_check(failed == 0));
     }
-    Ok(Exit::of_check(found.failed == 0))
+    let images = &found.images;
+    let offering = Offering {
+        access: &tools.access,
+        store: &store,
+        supply: ImageSupply::new(images, &found.missing),
+        require_all: args.copy.require_all,
+        args: &args.cluster,
+    };
+    let names = found.names.into_iter();
+    let states: Vec<CatalogState> = names.map(CatalogState::published).collect();
+    failed += offering.run(&states, ClusterImages::new(images)).await?;
+    set.end()?;
+    Ok(Exit::of_check(failed == 0))
 }
 
-/// Returns the compositions of an ImageSetConfiguration.
-fn image_set(path: &Path) -> anyhow::Result<Vec<Catalog>> {
-    let place = || path.display().to_string();
-    let ComposeFile::ImageSet(image_set) = compositions::read(path)? else {
-        anyhow::bail!("{} is no ImageSetConfiguration", place());
-    };
-    if !image_set.ignored.is_empty() {
-        say(&format!(
-            "notice: not carried: {}",
-            image_set.ignored.join(", ")
-        ));
+/// Returns the whole path of a store in a folder, so that two runs from two folders do not make two
+/// stores unseen.
+fn shown_place(place: &StorePlace) -> String {
+    if let StorePlace::Folder(folder) = place
+        && let Ok(whole) = fs::canonicalize(folder)
+    {
+        return whole.display().to_string();
     }
-    let has_entries = !image_set.entries.is_empty();
-    anyhow::ensure!(has_entries, "{}: mirror.operators has no entry", place());
-    let folder = path.parent().unwrap_or(Path::new(""));
-    let catalogs = image_set.entries.into_iter().map(|(name, composition)| {
-        let composed = ComposedSource::new(composition, folder).with_context(place)?;
-        Ok(Catalog::new(
-            name,
-            CatalogSource::Composed(Box::new(composed)),
-        ))
-    });
-    catalogs.collect()
+    place.to_string()
 }

@@ -1,28 +1,36 @@
 use std::{path::Path, sync::Arc};
 
 use ::carry::{
-    CarriedImage, CatalogRepository, CopyCounts, ImageCopier, ImagePlace, ManifestTarget, Skopeo,
-    TargetRegistry, check_names, cluster_files, list_images, replace_file,
+    CarriedImage, ImageCopier, ImagePlace, ListedImages, MissingImage, Skopeo, TargetRegistry,
+    WantedImages, list_images, lookaside_scopes, name_uses, narrow_images, parts_that_exist,
 };
 use anyhow::Context;
 use inspect::SourceReader;
-use model::{CatalogName, Kind};
-use oci::Documents;
-use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, SourceLimits};
-use source::{Source, Sources};
-use store::{Store, read_object};
+use model::CatalogName;
+use olm::RequiredImages;
+use publish::{Mirror, MirrorSettings, PollMetrics};
+use source::{Reference, Source};
+use store::Store;
 
-use super::{ClusterArgs, CopyArgs};
+use super::CopyArgs;
+use super::image_set::CarriedSet;
+use super::offer::required_images;
+use crate::args::RegistryArgs;
 use crate::reports::print_polls;
-use crate::{needs, published, wiring};
+use crate::{published, wiring};
 use terminal::{print_line, say};
 
-/// The parts that do the work.
+/// Access to registries, and the limits of what is read from them.
+pub(super) struct RegistryAccess {
+    pub(super) reader: SourceReader,
+}
+
+/// The parts that copy images.
 pub(super) struct Tools {
-    sources: Sources,
-    limits: SourceLimits,
+    pub(super) access: RegistryAccess,
     skopeo: Skopeo,
     dry_run: bool,
+    rechecks: bool,
 }
 
 /// Content of an ImageSetConfiguration.
@@ -30,8 +38,65 @@ pub(super) struct Collected {
     /// Catalogs that are published, also by an earlier run.
     pub(super) names: Vec<CatalogName>,
     pub(super) images: Vec<CarriedImage>,
-    /// Number of catalogs and images that could not be read or copied.
+    /// Images that could not be had.
+    pub(super) missing: Vec<MissingImage>,
+    /// Number of catalogs that could not be read.
     pub(super) failed: usize,
+}
+
+impl RegistryAccess {
+    /// Creates the access from arguments. `target` is a registry that is written to.
+    pub(super) fn new(
+        args: &RegistryArgs,
+        target: Option<&TargetRegistry>,
+    ) -> anyhow::Result<Self> {
+        let mut registries = args.clone();
+        if let Some(target) = target.filter(|target| target.is_plain) {
+            registries.plain_http.push(target.host.clone());
+        }
+        let reader = wiring::sources(&registries)?;
+        Ok(Self { reader })
+    }
+
+    /// Returns the mirror that publishes and composes in a store.
+    pub(super) fn mirror(&self, store: &Arc<dyn Store>) -> Mirror {
+        let settings = MirrorSettings::with_limits(&self.reader.limits);
+        let sources = self.reader.sources.clone();
+        Mirror::new(sources, store.clone(), settings, PollMetrics::default())
+    }
+
+    /// Asks the registry of the site once whether it takes a push, before anything is done.
+    pub(super) async fn check_push(
+        &self,
+        target: &TargetRegistry,
+        repository: &str,
+    ) -> anyhow::Result<()> {
+        let reference = reference(&format!("{}/{repository}:latest", target.base))?;
+        let checked = self.reader.sources.check_push(&reference).await;
+        checked.context("nothing is copied, because the registry takes no push")
+    }
+
+    /// Asks the registry of the site once whether it takes an index without some of its images.
+    pub(super) async fn check_sparse(
+        &self,
+        target: &TargetRegistry,
+        repository: &str,
+    ) -> anyhow::Result<()> {
+        let reference = reference(&format!("{}/{repository}:latest", target.base))?;
+        let checked = self.reader.sources.check_sparse(&reference).await;
+        checked.context(
+            "nothing is copied, because the registry takes no index without some of its images: remove `platforms`, or let \
+             it take them (distribution 3: validation.manifests.indexes.platforms: none)",
+        )
+    }
+}
+
+/// Parses the reference of an image in a registry.
+fn reference(text: &str) -> anyhow::Result<Reference> {
+    match text.parse()? {
+        Source::Registry { reference, .. } => Ok(reference),
+        _ => anyhow::bail!("{text} is no place for an image"),
+    }
 }
 
 impl Tools {
@@ -39,17 +104,14 @@ impl Tools {
         args: &CopyArgs,
         target: Option<&TargetRegistry>,
     ) -> anyhow::Result<Self> {
-        let mut registries = args.registries.clone();
-        if let Some(target) = target.filter(|target| target.is_plain) {
-            registries.plain_http.push(target.host.clone());
-        }
-        let SourceReader { sources, limits } = wiring::sources(&registries)?;
-        let http = sources.settings.http.clone();
+        let access = RegistryAccess::new(&args.registries, target)?;
+        let http = access.reader.sources.settings.http.clone();
+        let auth_files = &args.registries.auth_file;
         Ok(Self {
-            skopeo: Skopeo::find(args.skopeo.clone(), http, &registries.auth_file).await?,
-            sources,
-            limits,
+            skopeo: Skopeo::find(args.skopeo.clone(), http, auth_files).await?,
+            access,
             dry_run: args.dry_run,
+            rechecks: args.recheck,
         })
     }
 
@@ -57,18 +119,12 @@ impl Tools {
     pub(super) async fn collect(
         &self,
         store: &Arc<dyn Store>,
-        catalogs: &[Catalog],
+        set: &CarriedSet,
         to: ImagePlace<'_>,
     ) -> anyhow::Result<Collected> {
-        let settings = MirrorSettings::with_limits(&self.limits);
-        let mirror = Mirror::new(
-            self.sources.clone(),
-            store.clone(),
-            settings,
-            PollMetrics::default(),
-        );
+        let mirror = self.access.mirror(store);
         let progress = crate::progress::show_poll(mirror.progress(), false);
-        let reports = mirror.poll_all(catalogs, false).await;
+        let reports = mirror.poll_all(&set.catalogs, set.force).await;
         progress.finish_and_clear();
         print_polls(&reports, false)?;
         let failed = reports
@@ -76,120 +132,146 @@ impl Tools {
             .filter(|report| !report.outcome.is_success())
             .count();
         let mut names = Vec::new();
-        for catalog in catalogs {
-            if published::find(store, &catalog.name).await?.is_some() {
-                names.push(catalog.name.clone());
+        let mut needs = RequiredImages::default();
+        for catalog in &set.catalogs {
+            let name = &catalog.name;
+            if let Some(state) = published::find(store, name).await? {
+                let snapshot = published::snapshot(&state).await?;
+                needs.merge(required_images(&state, &snapshot).await?);
+                names.push(name.clone());
             }
         }
         anyhow::ensure!(!names.is_empty(), "no catalog could be composed");
-        let needs = needs::required(store, &names).await?;
-        let listed =
-            list_images(&self.sources, needs.images.keys().map(String::as_str), &say).await;
-        let (images, unlisted) = listed;
-        let uncopied = self.copy(&images, None, to).await?;
-        let failed = failed + unlisted + uncopied;
+        let wanted = WantedImages::new(&needs, &set.additional, &set.blocked, &set.platforms);
+        let references = wanted.references.iter().map(String::as_str);
+        let ListedImages {
+            images,
+            mut missing,
+        } = list_images(&self.access.reader.sources, references, &say).await;
+        let sources = &self.access.reader.sources;
+        let narrowed = narrow_images(sources, wanted.placed(images), &wanted, &say).await;
+        let mut images = narrowed.images;
+        missing.extend(narrowed.missing);
+        for blocked in &wanted.blocked {
+            say(&format!("failed: {}", blocked.line()));
+        }
+        missing.extend(wanted.blocked);
+        let lookaside = lookaside_scopes(&images);
+        if !lookaside.is_empty() {
+            let scopes = lookaside.into_iter().collect::<Vec<_>>().join(", ");
+            say(&format!(
+                "notice: simple signatures are not carried, though registries.d of this host names a place of them for {scopes}"
+            ));
+        }
+        let failed_copies = self.copy(&images, None, to).await?;
+        let sparse = self.sparse_images(&images, &failed_copies).await;
+        missing.extend(failed_copies);
+        if !sparse.is_empty() {
+            images.retain(|image| !sparse.iter().any(|sparse| sparse.image == image.image));
+            missing.retain(|missing| !sparse.iter().any(|sparse| missing.is(sparse)));
+            missing.extend(self.copy(&sparse, None, to).await?);
+            images.extend(sparse);
+        }
+        name_uses(&mut missing, &needs);
         Ok(Collected {
             names,
             images,
+            missing,
             failed,
         })
     }
 
-    /// Copies images from a folder, or from where their references name them. Returns the number of
-    /// failures.
+    /// Returns indexes that could not be copied because their registry lacks some of their images,
+    /// with the images that it has.
+    async fn sparse_images(
+        &self,
+        images: &[CarriedImage],
+        failed: &[MissingImage],
+    ) -> Vec<CarriedImage> {
+        let mut sparse = Vec::new();
+        for image in images {
+            let has_failed = failed.iter().any(|missing| missing.is(image));
+            if !has_failed || image.attached || !image.parts.is_empty() {
+                continue;
+            }
+            // Why it cannot be copied is said already.
+            let found = parts_that_exist(&self.access.reader.sources, image).await;
+            if let Ok(Some(parts)) = found {
+                say(&format!(
+                    "notice: {}: its registry lacks some of the images of the index; the others are carried",
+                    image.image
+                ));
+                sparse.extend(parts);
+            }
+        }
+        sparse
+    }
+
+    /// Lists what is attached to images where verifiers look for it, in a registry that keeps no
+    /// such list by itself. Returns what could not be listed.
+    pub(super) async fn list_referrers(
+        &self,
+        images: &[CarriedImage],
+        missing: &[MissingImage],
+        target: &TargetRegistry,
+    ) -> Vec<MissingImage> {
+        let mut unlisted = Vec::new();
+        for image in images.iter().filter(|image| image.attached) {
+            let is_missing = missing.iter().any(|missing| missing.is(image));
+            let by_digest = image.image.rsplit_once('@');
+            let Some((_, digest)) = by_digest.filter(|_| !is_missing && !self.dry_run) else {
+                continue;
+            };
+            if let Err(error) = self.list_referrer(&image.image, digest, target).await {
+                let missing = MissingImage {
+                    attached: true,
+                    ..MissingImage::new(&image.image, model::text::chain(error.as_ref()))
+                };
+                say(&format!("failed: {}", missing.line()));
+                unlisted.push(missing);
+            }
+        }
+        unlisted
+    }
+
+    async fn list_referrer(
+        &self,
+        image: &str,
+        digest: &str,
+        target: &TargetRegistry,
+    ) -> anyhow::Result<()> {
+        let place = reference(&target.place_of(image))?;
+        let sources = &self.access.reader.sources;
+        sources.list_referrer(&place, &digest.parse()?).await?;
+        Ok(())
+    }
+
+    /// Copies images from a folder, or from where their references name them. Returns those that
+    /// failed.
     pub(super) async fn copy(
         &self,
         images: &[CarriedImage],
         from: Option<&Path>,
         to: ImagePlace<'_>,
-    ) -> anyhow::Result<usize> {
+    ) -> anyhow::Result<Vec<MissingImage>> {
         let copier = ImageCopier {
             skopeo: &self.skopeo,
-            sources: &self.sources,
+            sources: &self.access.reader.sources,
             from,
             to,
             dry_run: self.dry_run,
+            rechecks: self.rechecks,
             say: &say,
         };
         let what = if self.dry_run { "to copy" } else { "copied" };
-        let CopyCounts {
-            copied,
-            kept,
-            failed,
-        } = copier.copy(images).await;
-        let all = images.len();
+        let report = copier.copy(images).await;
+        let failed = report.missing.len();
         print_line(&format!(
-            "{all} images: {copied} {what}, {kept} there already, {failed} failed"
+            "{} images: {} {what}, {} there already, {failed} failed",
+            images.len(),
+            report.copied,
+            report.kept
         ))?;
-        Ok(failed)
-    }
-
-    /// Pushes the catalogs, which come last so that clusters see no catalog before its images, and
-    /// writes the manifests. Returns the number of failures.
-    pub(super) async fn finish(
-        &self,
-        store: &Arc<dyn Store>,
-        names: &[CatalogName],
-        images: &[CarriedImage],
-        args: &ClusterArgs,
-    ) -> anyhow::Result<usize> {
-        let target = &args.registry;
-        let (mut targets, mut failed) = (Vec::new(), 0);
-        for name in names {
-            match self.push(store, name, args).await {
-                Ok(pushed) => targets.push(pushed),
-                Err(error) => {
-                    failed += 1;
-                    let error = model::text::chain(error.as_ref());
-                    say(&format!("failed: catalog {name}: {error}"));
-                }
-            }
-        }
-        check_names(&targets)?;
-        if target.is_plain {
-            say(&TargetRegistry::plain_warning(&target.host));
-        }
-        for (name, text) in cluster_files(&args.namespace, &targets, images, target, &say)? {
-            let path = args.manifests.join(name);
-            replace_file(&path, text.as_bytes())?;
-            print_line(&format!("wrote {}", path.display()))?;
-        }
-        Ok(failed)
-    }
-
-    async fn push(
-        &self,
-        store: &Arc<dyn Store>,
-        name: &CatalogName,
-        args: &ClusterArgs,
-    ) -> anyhow::Result<ManifestTarget> {
-        let state = published::state(store, name).await?;
-        let snapshot = published::snapshot(&state).await?;
-        let place = CatalogRepository::new(name, &state.current().source.reference);
-        let image = format!("{}/{}:{}", args.registry.base, place.repository, place.tag);
-        // A push is a change on purpose, so clusters poll it.
-        let pushed = ManifestTarget::new(image, name, &place, Some(args.interval))?;
-        let Source::Registry { reference, .. } = pushed.image.parse()? else {
-            anyhow::bail!("{} is no place for an image", pushed.image);
-        };
-        let image = snapshot
-            .image
-            .as_ref()
-            .context("it was published without an image")?;
-        let documents = Documents::new(image.layer, image.diff_id);
-        let is_same = documents.image(image.layer, image.diff_id) == *image;
-        anyhow::ensure!(
-            is_same,
-            "another version of this program has made its image"
-        );
-        let layer = read_object(&**store, &image.layer.with_kind(Kind::Blob)).await?;
-        let result = self.sources.push(&reference, documents, layer).await?;
-        let done = if result.was_there {
-            "is there already"
-        } else {
-            "pushed"
-        };
-        print_line(&format!("catalog {} {done}", pushed.image))?;
-        Ok(pushed)
+        Ok(report.missing)
     }
 }

@@ -69,8 +69,15 @@ fn image_set(
     let ComposeFile::ImageSet(image_set) = parsed else {
         return Err(format!("{path} is not an ImageSetConfiguration"));
     };
-    if !image_set.ignored.is_empty() {
-        tracing::info!(file = %path, ignored = image_set.ignored.join(", "), "the mirror does not use parts of an ImageSetConfiguration");
+    let mut unused = image_set.unused();
+    if !image_set.blocked.is_empty() {
+        unused.push("blockedImages");
+    }
+    if !image_set.additional.is_empty() {
+        unused.push("additionalImages");
+    }
+    if !unused.is_empty() {
+        tracing::info!(file = %path, ignored = unused.join(", "), "the mirror does not use parts of an ImageSetConfiguration");
     }
     let entries = if name.is_none() && file.entry.is_none() {
         image_set.entries
@@ -80,11 +87,12 @@ fn image_set(
     };
     let folder = file.image_set.parent().unwrap_or(Path::new(""));
     let mut catalogs = Vec::new();
-    for (entry, composition) in entries {
-        let name = name.cloned().unwrap_or(entry);
-        let source =
-            source(composition, folder).map_err(|error| format!("{path}: {name}: {error}"))?;
-        catalogs.push((name, source));
+    for entry in entries {
+        let name = name.cloned().unwrap_or(entry.name);
+        let composed = ComposedSource::new(entry.composition, folder);
+        let mut composed = composed.map_err(|error| format!("{path}: {name}: {error}"))?;
+        composed.target = Some(entry.target);
+        catalogs.push((name, CatalogSource::Composed(Box::new(composed))));
     }
     Ok(catalogs)
 }

@@ -31,7 +31,7 @@ mirror:
     skipDependencies: true
   - catalog: quay.io/a/index@sha256:0000000000000000000000000000000000000000000000000000000000000000
     targetTag: v1.2
-    platforms: [{os: linux}]
+    platforms: [{os: linux, architecture: arm64}]
   - catalog: oci:///var/lib/catalogs/Certified_index
 ",
     ]
@@ -42,16 +42,17 @@ mirror:
     let names: Vec<&str> = image_set
         .entries
         .iter()
-        .map(|(name, _)| name.as_str())
+        .map(|entry| entry.name.as_str())
         .collect();
     let names = names.join(", ");
     assert_eq!(
         names,
         "redhat-operator-index-v4-20, mine-full, index-v1-2, certified-index"
     );
-    let ignored = "platform additionalImages helm blockedImages archiveSize platforms";
-    assert_eq!(image_set.ignored.join(" "), ignored);
-    let [first, full, _, layout] = [0, 1, 2, 3].map(|at: usize| &image_set.entries[at].1);
+    assert_eq!(image_set.unused().join(" "), "platform archiveSize");
+    assert_eq!(image_set.blocked.blocking("quay.io/a/x:1"), Some("x"));
+    assert_eq!(image_set.additional[0].name, "registry.example/a:1");
+    let [first, full, _, layout] = [0, 1, 2, 3].map(|at: usize| &image_set.entries[at].composition);
     let select = |composition: &Composition| composition.inputs[0].select.clone().unwrap();
     assert_eq!(select(first).packages[0].channels[0].name, "stable");
     assert!(select(full).full && full.dependencies == DependencyRule::Ignore);
@@ -69,8 +70,73 @@ mirror:
         ),
     ] {
         let chosen = image_set.clone().entry(name);
-        let chosen = chosen.map_or_else(|error| error.to_string(), |(name, _)| name.to_string());
+        let chosen = chosen.map_or_else(|error| error.to_string(), |entry| entry.name.to_string());
         assert_eq!(chosen, expected);
+    }
+}
+
+/// Fields of an entry beside its catalog, and the name and the target that it gets. Targets are those
+/// of oc-mirror v2 (855b64a3, `destCtlgRef`), but for a digest alone: it has the digest of the
+/// filtered catalog there.
+const TARGETS: &str = "\
+h.example/redhat/index:v4.20 | => index-v4-20 redhat/index:v4.20
+h.example:5000/index:v4.20 | => index-v4-20 index:v4.20
+h.example/redhat/index | => index-latest redhat/index:latest
+h.example/redhat/index@sha256:0123 | => index redhat/index:sha256-0123
+h.example/redhat/index:v4.20@sha256:0123 | => index redhat/index:v4.20
+h.example/redhat/index@sha256:0123 | targetTag: v4.20 => index-v4-20 redhat/index:v4.20
+h.example/redhat/index:v4.20 | targetTag: '7' => index-7 redhat/index:7
+h.example/redhat/index:v4.20 | targetCatalog: mine => mine mine:v4.20
+h.example/redhat/index:v4.20 | targetCatalog: mine, targetTag: '7' => mine-7 mine:7
+h.example/redhat/index:v4.20 | targetCatalog: ns/mine, targetTag: '7' => ns-mine-7 ns/mine:7
+h.example/redhat/index:v4.20 | targetCatalog: '', targetTag: '' => index-v4-20 redhat/index:v4.20
+oci:///var/lib/My_index | => my_index my_index:latest";
+
+#[test]
+fn entry_has_name_and_target_as_in_oc_mirror() {
+    for row in TARGETS.lines() {
+        let (fields, expected) = row.split_once(" => ").unwrap();
+        let (catalog, others) = fields.split_once(" |").unwrap();
+        let others = match others.trim() {
+            "" => String::new(),
+            others => format!(", {others}"),
+        };
+        let text =
+            format!("{HEAD}mirror: {{operators: [{{catalog: '{catalog}'{others}}}]}}\n---\n");
+        let ComposeFile::ImageSet(set) = ComposeFile::parse(&text).unwrap() else {
+            panic!("{row}")
+        };
+        let entry = &set.entries[0];
+        let expected = expected.replace("my_index my", "my-index my");
+        assert_eq!(
+            format!("{} {}", entry.name, entry.target),
+            expected,
+            "{row}"
+        );
+    }
+}
+
+#[test]
+fn entries_with_one_target_catalog_and_two_tags_are_two_catalogs() {
+    for tags in ["targetTag: v1 / targetTag: v2", " / "] {
+        let (one, other) = tags.split_once('/').unwrap();
+        let text = format!(
+            "kind: ImageSetConfiguration
+mirror:
+  operators:
+  - {{catalog: h.example/a:v1, targetCatalog: team/own, {one}}}
+  - {{catalog: h.example/a:v2, targetCatalog: team/own, {other}}}
+"
+        );
+        let ComposeFile::ImageSet(set) = ComposeFile::parse(&text).unwrap() else {
+            panic!("{text}")
+        };
+        let names: Vec<&str> = set
+            .entries
+            .iter()
+            .map(|entry| entry.name.as_str())
+            .collect();
+        assert_eq!(names, ["team-own-v1", "team-own-v2"]);
     }
 }
 
@@ -124,8 +190,16 @@ mirror:|  operators:|  - catalog: quay.io/a/b:v1|    packages:|    - name: a|   
 mirror:|  operators:|  - catalog: quay.io/a/b:v1|    full: true|    packages: [{name: a, minVersion: 1.0.0}] => \
     line 5: input quay.io/a/b:v1: package a: full: true takes every version
 mirror:|  operators:|  - catalog: quay.io/a/b:v1|  - catalog: quay.io/c/b:v1 => \
-    line 6: two entries have the name b-v1: set targetCatalog or targetTag of one of them
-mirror:|  operators:|  - catalog: quay.io/a/b:v1|    targetCatalog: -x => line 5: a catalog's name is a DNS-1123 subdomain
+    line 6: two entries have the name b-v1: set another targetCatalog or targetTag at one of them
+mirror:|  operators:|  - catalog: quay.io/a/b:v1|    targetCatalog: -x => line 5: targetCatalog: \"-x\" is no path of a repository
+mirror:|  operators:|  - catalog: quay.io/a/b:v1|    targetCatalog: a/b:v1 => line 5: targetCatalog: \"a/b:v1\" is no path
+mirror:|  operators:|  - catalog: quay.io/a/b:v1|    targetTag: a b => line 5: targetTag: \"a b\" is no tag
+mirror:|  blockedImages: [{name: '('}] => line 4: blockedImages: \"(\" is no regular expression
+mirror:|  blockedImages: [{name: 'a{999}{999}{999}'}] => line 4: blockedImages: \"a{999}{999}{999}\" is no regular expression
+mirror:|  blockedImages: [{name: ''}] => line 4: blockedImages: an empty name blocks every image
+mirror:|  blockedImages: x => line 4:
+mirror:|  operators:|  - catalog: quay.io/a/b:v1|    platforms: [{os: linux, architecture: ''}] => line 5: platforms: each has an os
+mirror:|  additionalImages: [{name: a, targetRepo: 'a:b'}] => line 4: targetRepo: \"a:b\" is no path of a repository
 archiveSize: 4 => missing field";
 
 const WRONG_FILES: &str = "\

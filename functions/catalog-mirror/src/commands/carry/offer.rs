@@ -1,0 +1,432 @@
+//! The last step of a carry: what is complete goes to the registry, and manifests tell of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use ::carry::{
+    BundleGap, CatalogRepository, ClusterImages, ImageSupply, ManifestTarget, OfferedPart,
+    PackageRest, TargetRegistry, check_names, cluster_files, mirror_set_name, replace_file,
+    target_has,
+};
+use ::sync::ReadCatalog;
+use anyhow::Context;
+use inspect::{Composer, shard_lines, write_image};
+use model::text::chain;
+use model::{CatalogName, Kind, ObjectRef, Sha256, Snapshot};
+use oci::Documents;
+use olm::{BundleSelection, PackageParser, RequiredImages, Severity, ShardValidator};
+use publish::ComposedSource;
+use reader::PublishedState;
+use source::{Pushed, Source};
+use store::{Store, find_stored, read_object};
+
+use super::ClusterArgs;
+use super::tools::RegistryAccess;
+use crate::published;
+use terminal::{print_line, say};
+
+/// Offer of catalogs to the clusters of a registry.
+pub(super) struct Offering<'a> {
+    pub(super) access: &'a RegistryAccess,
+    pub(super) store: &'a Arc<dyn Store>,
+    /// Images that the registry has.
+    pub(super) supply: ImageSupply,
+    /// Pushes nothing if anything is missing.
+    pub(super) require_all: bool,
+    pub(super) args: &'a ClusterArgs,
+}
+
+/// State of a catalog in a store.
+pub(super) struct CatalogState {
+    pub(super) name: CatalogName,
+    /// Content of an earlier state. Default: the one that is published.
+    pub(super) content_hash: Option<Sha256>,
+}
+
+/// Part of one catalog that is complete at the registry.
+struct CatalogOffer {
+    snapshot: Arc<Snapshot>,
+    /// Image at the registry, with the names of its manifests.
+    target: ManifestTarget,
+    part: OfferedPart,
+    earlier: Option<EarlierCatalog>,
+}
+
+/// Package of a delivered state, and what gaps leave of it.
+struct JudgedPackage {
+    name: String,
+    gaps: BTreeSet<BundleGap>,
+    rest: PackageRest,
+}
+
+/// Catalog that the registry has now.
+struct EarlierCatalog {
+    /// Its reference by digest.
+    reference: String,
+    content: ReadCatalog,
+}
+
+impl Offering<'_> {
+    /// Pushes what is complete of the catalogs, and writes the manifests for them. Returns the
+    /// number of catalogs that failed, and of what is left out.
+    ///
+    /// # Errors
+    /// Anything that is missing, if everything is required. Nothing is pushed then.
+    pub(super) async fn run(
+        &self,
+        states: &[CatalogState],
+        mut images: ClusterImages,
+    ) -> anyhow::Result<usize> {
+        let mut failed = 0;
+        let mut offers = Vec::new();
+        for state in states {
+            match self.offer(state).await {
+                Ok(offer) => offers.push(offer),
+                Err(error) => {
+                    failed += 1;
+                    say_failed(&state.name, &error);
+                }
+            }
+        }
+        for offer in &offers {
+            failed += offer.part.gaps.len();
+            for gap in &offer.part.gaps {
+                say(&format!(
+                    "incomplete: catalog {}, {gap}",
+                    offer.target.catalog
+                ));
+            }
+        }
+        let is_refused = self.require_all && failed > 0;
+        anyhow::ensure!(
+            !is_refused,
+            "no catalog is pushed: not all is there, and --require-all is set"
+        );
+
+        let mut targets = Vec::new();
+        for offer in offers {
+            if let Err(error) = self.push(&offer).await {
+                failed += 1;
+                say_failed(&offer.target.catalog, &error);
+                continue;
+            }
+            if let Some(earlier) = &offer.earlier {
+                for package in offer.part.earlier() {
+                    images
+                        .pulled
+                        .extend(earlier.needs(package).await?.images.into_keys());
+                }
+            }
+            targets.push(offer.target);
+        }
+        if targets.is_empty() {
+            say("no catalog was pushed, so no manifests are written");
+            return Ok(failed);
+        }
+        self.write_manifests(&targets, &images)?;
+        Ok(failed)
+    }
+
+    /// Decides which part of a catalog may be offered.
+    async fn offer(&self, state: &CatalogState) -> anyhow::Result<CatalogOffer> {
+        let name = &state.name;
+        let (published, snapshot) = state.read(self.store).await?;
+        let place = CatalogRepository::new(name, &published.current().source);
+        let image = format!(
+            "{}/{}:{}",
+            self.args.registry.base, place.repository, place.tag
+        );
+        // A push is a change on purpose, so clusters poll it.
+        let target = ManifestTarget::new(image, name, &place, Some(self.args.interval))?;
+
+        let mut packages = Vec::new();
+        for shard in &snapshot.packages {
+            let lines = shard_lines(&published, shard).await?;
+            let gaps = self.gaps(&shard.name, &lines);
+            let rest = PackageRest::of(&shard.name, &lines, &gaps);
+            packages.push(JudgedPackage {
+                name: shard.name.clone(),
+                gaps,
+                rest,
+            });
+        }
+        if let Some(shard) = &snapshot.global {
+            let lines = shard_lines(&published, shard).await?;
+            let faults = faults(&shard.name, &lines);
+            if let Some((_, fault)) = faults.first_key_value() {
+                anyhow::bail!("its documents without a package: {fault}");
+            }
+        }
+
+        let mut earlier = None;
+        let is_broken = |package: &JudgedPackage| matches!(package.rest, PackageRest::Broken(_));
+        if packages.iter().any(is_broken) {
+            earlier = self.earlier(&target.image).await;
+        }
+        let mut part = OfferedPart::default();
+        for package in packages {
+            let mut has_earlier = false;
+            if let Some(earlier) = earlier.as_ref().filter(|_| is_broken(&package)) {
+                has_earlier = self.has_whole(earlier, &package.name).await?;
+            }
+            part.add(&package.name, &package.gaps, package.rest, has_earlier);
+        }
+        Ok(CatalogOffer {
+            snapshot,
+            target,
+            part,
+            earlier,
+        })
+    }
+
+    /// Returns the reasons for which bundles of a package cannot be offered.
+    fn gaps(&self, name: &str, lines: &[u8]) -> BTreeSet<BundleGap> {
+        let package = PackageParser::parse(lines);
+        let mut needs = RequiredImages::default();
+        let mut gaps = BTreeSet::new();
+        if let Err(error) = needs.add("", name, &package, &BundleSelection::default()) {
+            gaps.insert(BundleGap::of_package(chain(&error)));
+            return gaps;
+        }
+        for (image, uses) in &needs.images {
+            let Some(cause) = self.supply.lack(image) else {
+                continue;
+            };
+            for need in uses {
+                gaps.insert(BundleGap {
+                    bundle: need.bundle.clone(),
+                    image: image.clone(),
+                    cause: cause.to_owned(),
+                });
+            }
+        }
+        for (bundle, fault) in faults(name, lines) {
+            if !package.bundles.contains_key(&bundle) {
+                gaps.insert(BundleGap::of_package(fault));
+            } else if !gaps.iter().any(|gap| gap.bundle == bundle) {
+                gaps.insert(BundleGap {
+                    bundle,
+                    image: String::new(),
+                    cause: fault,
+                });
+            }
+        }
+        gaps
+    }
+
+    /// Reads the catalog that the registry has under a reference. One that cannot be read is said,
+    /// and no package of it is kept.
+    async fn earlier(&self, image: &str) -> Option<EarlierCatalog> {
+        match self.read_earlier(image).await {
+            Ok(earlier) => earlier,
+            Err(error) => {
+                let error = chain(error.as_ref());
+                say(&format!("notice: cannot read the present {image}: {error}"));
+                None
+            }
+        }
+    }
+
+    async fn read_earlier(&self, image: &str) -> anyhow::Result<Option<EarlierCatalog>> {
+        let source: Source = image.parse()?;
+        if !self.access.reader.sources.exists(&source).await? {
+            return Ok(None);
+        }
+        let digest = self.access.reader.sources.resolve(&source).await?;
+        let repository = model::ImageReference::new(image).name();
+        let reference = format!("{repository}@{digest}");
+        let rendering = self.access.reader.render(&reference.parse()?).await?;
+        let content = ReadCatalog::Rendered {
+            rendering,
+            source: reference.clone(),
+        };
+        Ok(Some(EarlierCatalog { reference, content }))
+    }
+
+    /// Returns true if the registry has the package in its catalog, with all images of it.
+    async fn has_whole(&self, earlier: &EarlierCatalog, package: &str) -> anyhow::Result<bool> {
+        if earlier.content.lines(package).await?.is_none() {
+            return Ok(false);
+        }
+        let needs = earlier.needs(package).await?;
+        for image in needs.images.keys() {
+            let has = target_has(&self.access.reader.sources, &self.args.registry, image).await;
+            if !has.unwrap_or(false) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Pushes a catalog.
+    async fn push(&self, offer: &CatalogOffer) -> anyhow::Result<()> {
+        let image = &offer.target.image;
+        let target: Source = image.parse()?;
+        anyhow::ensure!(
+            !offer.part.is_empty(),
+            "no package of it is complete, so nothing is pushed and {image} stays as it is"
+        );
+        let pushed = if offer.part.is_whole() {
+            self.push_stored(&offer.snapshot, &target).await?
+        } else {
+            let name = &offer.target.catalog;
+            let delivered = format!("{name}@{}", offer.snapshot.content_hash);
+            let earlier = offer.earlier.as_ref();
+            let earlier = earlier.map(|earlier| earlier.reference.as_str());
+            let composition = offer.part.composition(&delivered, earlier);
+            let composed = ComposedSource::new(composition, Path::new(""))?;
+            let store = Some(self.store.clone());
+            let composer = Composer::new(composed, store, &self.access.reader).await?;
+            let rendering = composer.compose().await?.rendering;
+            write_image(&self.access.reader.sources, &target, rendering).await?
+        };
+        let done = if pushed.was_there {
+            "is there already"
+        } else {
+            "pushed"
+        };
+        print_line(&format!("catalog {image} {done}"))?;
+        Ok(())
+    }
+
+    /// Pushes the image that the store has of a state.
+    async fn push_stored(&self, snapshot: &Snapshot, target: &Source) -> anyhow::Result<Pushed> {
+        let Source::Registry { reference, .. } = target else {
+            anyhow::bail!("{target} is no place for an image");
+        };
+        let image = snapshot.image.as_ref();
+        let image = image.context("it was published without an image")?;
+        let documents = Documents::new(image.layer, image.diff_id);
+        let is_same = documents.image(image.layer, image.diff_id) == *image;
+        anyhow::ensure!(
+            is_same,
+            "another version of this program has made its image"
+        );
+        let layer = read_object(&**self.store, &image.layer.with_kind(Kind::Blob)).await?;
+        Ok(self
+            .access
+            .reader
+            .sources
+            .push(reference, documents, layer)
+            .await?)
+    }
+
+    fn write_manifests(
+        &self,
+        targets: &[ManifestTarget],
+        images: &ClusterImages,
+    ) -> anyhow::Result<()> {
+        check_names(targets)?;
+        let registry = &self.args.registry;
+        if registry.is_plain {
+            say(&TargetRegistry::plain_warning(&registry.host));
+        }
+        let namespace = &self.args.namespace;
+        let suffixes = targets.iter().map(|target| target.suffix.as_str());
+        let set_name = match &self.args.name {
+            Some(name) => name.clone(),
+            None => mirror_set_name(suffixes),
+        };
+        let files = cluster_files(namespace, targets, images, registry, &set_name, &say)?;
+        for (name, text) in files {
+            let path = self.args.manifests.join(name);
+            replace_file(&path, text.as_bytes())?;
+            print_line(&format!("wrote {}", path.display()))?;
+        }
+        Ok(())
+    }
+}
+
+impl CatalogState {
+    /// Returns the state that is published.
+    pub(super) const fn published(name: CatalogName) -> Self {
+        Self {
+            name,
+            content_hash: None,
+        }
+    }
+
+    /// Returns the repository of the catalog in the registry of a site.
+    pub(super) async fn repository(&self, store: &Arc<dyn Store>) -> anyhow::Result<String> {
+        let state = published::state(store, &self.name).await?;
+        Ok(CatalogRepository::new(&self.name, &state.current().source).repository)
+    }
+
+    /// Returns the images that all bundles of the state need.
+    pub(super) async fn images(&self, store: &Arc<dyn Store>) -> anyhow::Result<RequiredImages> {
+        let (state, snapshot) = self.read(store).await?;
+        required_images(&state, &snapshot).await
+    }
+
+    async fn read(
+        &self,
+        store: &Arc<dyn Store>,
+    ) -> anyhow::Result<(PublishedState, Arc<Snapshot>)> {
+        let state = published::state(store, &self.name).await?;
+        let Some(content_hash) = self.content_hash else {
+            let snapshot = published::snapshot(&state).await?;
+            return Ok((state, snapshot));
+        };
+        let objects: Vec<ObjectRef> = state.current().snapshots_of(content_hash).collect();
+        for object in objects {
+            if let Some(snapshot) = find_stored(&**store, &object.digest).await? {
+                return Ok((state, Arc::new(snapshot)));
+            }
+        }
+        anyhow::bail!(
+            "the store has no state {content_hash} of {} any more; see `history {}`",
+            self.name,
+            self.name
+        )
+    }
+}
+
+/// Returns the images that the bundles of a catalog need. A package that cannot be read needs none:
+/// it is not offered either.
+pub(super) async fn required_images(
+    state: &PublishedState,
+    snapshot: &Snapshot,
+) -> anyhow::Result<RequiredImages> {
+    let mut needs = RequiredImages::default();
+    for shard in &snapshot.packages {
+        let package = inspect::package(state, shard).await?;
+        if package.unreadable.is_empty() {
+            let name = state.name().as_str();
+            needs.add(name, &shard.name, &package, &BundleSelection::default())?;
+        }
+    }
+    Ok(needs)
+}
+
+impl EarlierCatalog {
+    /// Returns the images that the bundles of a package need.
+    async fn needs(&self, package: &str) -> anyhow::Result<RequiredImages> {
+        let lines = self.content.lines(package).await?.unwrap_or_default();
+        let parsed = PackageParser::parse(&lines);
+        let mut needs = RequiredImages::default();
+        needs.add("", package, &parsed, &BundleSelection::default())?;
+        Ok(needs)
+    }
+}
+
+/// Returns the first error of each bundle by the rules of OLM. One that is about no bundle has an
+/// empty name.
+fn faults(package: &str, lines: &[u8]) -> BTreeMap<String, String> {
+    let mut faults = BTreeMap::new();
+    let mut note = |violation: olm::RuleViolation| {
+        if violation.rule.severity() != Severity::Warning {
+            let text = violation.text();
+            faults.entry(violation.bundle).or_insert(text);
+        }
+    };
+    let mut validator = ShardValidator::new(package, fbc::is_yaml);
+    validator.push(lines, &mut note);
+    validator.finish(&mut note);
+    faults
+}
+
+fn say_failed(name: &CatalogName, error: &anyhow::Error) {
+    let error = chain(error.as_ref());
+    say(&format!("failed: catalog {name}: {error}"));
+}

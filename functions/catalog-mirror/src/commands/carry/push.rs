@@ -1,0 +1,73 @@
+//! One state of a store in the registry of a site: a way back.
+
+use std::sync::Arc;
+
+use ::carry::{ClusterImages, target_images};
+use anyhow::Context;
+use clap::Args;
+use store::Store;
+use terminal::Exit;
+
+use super::ClusterArgs;
+use super::offer::{CatalogState, Offering};
+use super::tools::RegistryAccess;
+use crate::args::{Access, RegistryArgs, StoreArgs};
+use crate::published;
+
+#[derive(Debug, Args)]
+pub(super) struct CarryPushArgs {
+    #[command(flatten)]
+    registries: RegistryArgs,
+    #[command(flatten)]
+    store: StoreArgs,
+    /// Fail, and push nothing, if an image is missing. Default: the bundles that need it are left
+    /// out.
+    #[arg(long)]
+    require_all: bool,
+    /// Catalog of the store, or a state of it by the first digits of its content hash, as `history`
+    /// shows them.
+    #[arg(value_name = "NAME[@HASH]")]
+    state: String,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+}
+
+pub(super) async fn run(args: CarryPushArgs) -> anyhow::Result<Exit> {
+    let target = &args.cluster.registry;
+    let access = RegistryAccess::new(&args.registries, Some(target))?;
+    let store = args.store.open_alone(Access::Read).await?;
+    let state = state(&store, &args.state).await?;
+    let repository = state.repository(&store).await?;
+    access.check_push(target, &repository).await?;
+    let needs = state.images(&store).await?;
+    let images = target_images(&access.reader.sources, target, &needs).await;
+    let mut cluster = ClusterImages::default();
+    for reference in needs.images.keys() {
+        if images.lack(reference).is_none() {
+            cluster.pulled.insert(reference.clone());
+        }
+    }
+    let offering = Offering {
+        access: &access,
+        store: &store,
+        supply: images,
+        require_all: args.require_all,
+        args: &args.cluster,
+    };
+    let failed = offering.run(&[state], cluster).await?;
+    Ok(Exit::of_check(failed == 0))
+}
+
+/// Finds the state that an argument names.
+async fn state(store: &Arc<dyn Store>, text: &str) -> anyhow::Result<CatalogState> {
+    let (name, digits) = match text.split_once('@') {
+        Some((name, digits)) => (name, Some(digits)),
+        None => (text, None),
+    };
+    let mut state = CatalogState::published(name.parse().with_context(|| format!("{text:?}"))?);
+    if let Some(digits) = digits {
+        let names = [state.name.clone()];
+        state.content_hash = Some(published::content_hash(store, &names, digits).await?);
+    }
+    Ok(state)
+}
