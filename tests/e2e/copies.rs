@@ -36,7 +36,10 @@ async fn sync_makes_equal_copy_of_server_and_of_its_copy() {
     sync(&first.url, "copy");
     work.poll("v2").exits(0);
     let moved = sync(&first.url, "copy");
-    assert_eq!(moved, 4, "the pointer, the snapshot and two shards");
+    assert_eq!(
+        moved, 5,
+        "the pointer, the snapshot, the days and two shards"
+    );
     assert!(tree(&work, "copy") == tree(&work, "store"));
     sync(&serve(&work, "copy").url, "onward");
     let original = tree(&work, "store");
@@ -58,15 +61,18 @@ fn import_makes_equal_copy() {
     let import = "import --store high --receipt receipt.json";
     assert_eq!(
         export("--to a.tar"),
-        6,
-        "four shards, the snapshot and the pointer"
+        7,
+        "four shards, the days, the snapshot and the pointer"
     );
     work.plays(&format!("0 {import} a.tar"));
     work.poll("v2").exits(0);
     let hash = work.json("store/catalogs/demo/current.json")["contentHash"].clone();
     let hash = hash.as_str().unwrap();
     let changes = export("--to a.tar --receipt receipt.json");
-    assert_eq!(changes, 4, "two shards, the snapshot and the pointer");
+    assert_eq!(
+        changes, 5,
+        "two shards, the days, the snapshot and the pointer"
+    );
     work.plays(&format!("0 {import} a.tar"));
     assert!(tree(&work, "high") == tree(&work, "store"));
 
