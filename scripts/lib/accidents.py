@@ -170,8 +170,10 @@ def new_version(metas, number):
     if old is None:
         return metas
     bundle = copy.deepcopy(old)
-    core = version_property(old)["version"].split("+")[0].split("-")[0].split(".")
-    version = f"{core[0]}.{core[1]}.{int(core[2]) + 1}"
+    cores = [version_property(bundle)["version"].split("+")[0].split("-")[0].split(".") for bundle in of(metas, "olm.bundle")]
+    major, minor, _ = version_property(old)["version"].split("+")[0].split("-")[0].split(".")
+    # Above all others: a version is released once.
+    version = f"{major}.{minor}.{max(int(core[2]) for core in cores) + 1}"
     name = f"{last.split('.v')[0]}.v{version}-{number}"
     version_property(bundle)["version"] = version
     bundle["name"] = name
@@ -196,7 +198,8 @@ def vendor_update(catalog, number):
         catalog[name].append(channel)
     if number % 11 == 0:
         package = f"new-{number}"
-        catalog[package] = json.loads(json.dumps(catalog[name]))
+        valid = next(name for name in sorted(catalog) if has_default_channel(catalog[name]))
+        catalog[package] = copy.deepcopy(catalog[valid])
         for meta in catalog[package]:
             if meta["schema"] == "olm.package":
                 meta["name"] = package
