@@ -17,6 +17,8 @@ const ALLOWED: &[(&str, &str)] = &[
     ("trust", "model"),
     ("store", "model"),
     ("olm", "model work"),
+    // Rules that tell an accident from an update.
+    ("hold", "model olm work"),
     // Ways and bundles, without clocks and without reading catalogs. A bundle is the files of an
     // image, whose sink is of `oci`, or objects in a line of a catalog.
     ("upgrade", "fbc model oci olm work"),
@@ -26,7 +28,7 @@ const ALLOWED: &[(&str, &str)] = &[
     // Compositions are catalogs that the mirror makes itself; `olm` has the rules of validation.
     (
         "publish",
-        "compose fbc model oci olm render source store trust work",
+        "compose fbc hold model oci olm render source store trust work",
     ),
     // A state is written by `publish` and read here; all fronts are below.
     ("reader", "model store trust"),
@@ -36,7 +38,7 @@ const ALLOWED: &[(&str, &str)] = &[
     // Versions that are installed, for the rules that hold content back.
     (
         "config",
-        "compose model olm publish source trust upgrade upkeep work",
+        "compose hold model olm publish source trust upgrade upkeep work",
     ),
     // `work` has the memory of answers, which every front takes and the server bounds.
     ("api", "model oci olm reader work"),
@@ -61,6 +63,11 @@ const ALLOWED: &[(&str, &str)] = &[
         "inspect",
         "carry compose fbc model olm publish reader render source store sync upgrade work",
     ),
+    // What is complete at a registry, from copies of images to the push of a catalog.
+    (
+        "offer",
+        "carry fbc inspect model oci olm publish reader source store sync terminal",
+    ),
     ("testkit", "model"),
     // The load test checks all other crates, so it shares no code with them except the names of
     // keys.
@@ -78,7 +85,7 @@ const WINGS: [&str; 6] = [
 ];
 
 /// Crates that know no runtime, and its parts that they must not reach, directly or not.
-const PURE: &str = "fbc model trust render olm upgrade compose oci";
+const PURE: &str = "fbc model trust render olm hold upgrade compose oci";
 const NO_IO: &str = "tokio reqwest hyper futures-util";
 
 /// Other forbidden direct and indirect dependencies. The reader of states has to become a part of

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use ::hold::{HoldRule, InstalledVersion};
 use model::{CatalogName, RejectedRevision};
-use olm::{HoldRule, InstalledVersion};
 use store::{Store, StoreError};
 
 use crate::{CatalogSource, InputPlace, status::update_status};

@@ -5,7 +5,6 @@ mod changes;
 mod compare;
 mod facts;
 mod graph;
-mod hold;
 mod icon;
 mod lifecycle;
 mod package;
@@ -24,7 +23,6 @@ pub use changes::{
 pub use compare::{ChangedShard, changed_shards};
 pub use facts::{FACT_KINDS, FactKind, FactsBuilder, RecordedShard, Recorder};
 pub use graph::{ChannelGraph, GraphEntry, GraphFault};
-pub use hold::{HoldComparison, HoldRule, InstalledVersion};
 pub use icon::{Icon, IconKind};
 pub use lifecycle::{
     Day, DayError, LIFECYCLES, Lifecycle, LifecyclePhase, LifecyclePlatform, LifecycleVersion,

@@ -2,7 +2,6 @@
 //! carries or at once.
 
 mod image_set;
-mod offer;
 mod push;
 mod tools;
 
@@ -19,15 +18,15 @@ use ::sync::{Archive, Importer, SyncOptions};
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use config::poll_interval;
+use offer::{CatalogState, OfferPlace, Offering};
 use store::{FolderStore, Store, StorePlace};
 
 use self::image_set::{CarriedSet, ImageSetArgs};
-use self::offer::{CatalogState, Offering};
 use self::push::CarryPushArgs;
 use self::tools::{Collected, Tools};
 use crate::args::{Access, AllowArgs, RegistryArgs, ReportArgs, StoreArgs};
 use crate::reports::print_copies;
-use crate::wiring;
+use crate::{published, wiring};
 use model::CatalogName;
 use terminal::{Exit, join, print_line, say};
 
@@ -102,6 +101,19 @@ struct ClusterArgs {
     /// REGISTRY/quay.io/team/app.
     #[arg(value_name = "REGISTRY")]
     registry: TargetRegistry,
+}
+
+impl ClusterArgs {
+    /// Returns the registry and the manifests of an offer.
+    fn place(&self) -> OfferPlace {
+        OfferPlace {
+            registry: self.registry.clone(),
+            manifests: self.manifests.clone(),
+            interval: self.interval,
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -242,9 +254,9 @@ async fn carry_in(args: CarryInArgs) -> anyhow::Result<Exit> {
     let reports = Importer::new(archive, store.clone(), options).run().await?;
     let imported = print_copies(&reports, ReportArgs::default())?;
     print_line(&format!("the store of the site is {}", shown_place(&place)))?;
-    let states: Vec<CatalogState> = names.into_iter().map(CatalogState::published).collect();
+    let states = states(&store, &names).await?;
     if let Some(first) = states.first() {
-        let repository = first.repository(&store).await?;
+        let repository = first.repository();
         tools.access.check_push(target, &repository).await?;
         if carried.images.iter().any(|image| !image.parts.is_empty()) {
             tools.access.check_sparse(target, &repository).await?;
@@ -258,7 +270,7 @@ async fn carry_in(args: CarryInArgs) -> anyhow::Result<Exit> {
         store: &store,
         supply: ImageSupply::new(images, &missing),
         require_all: args.copy.require_all,
-        args: &args.cluster,
+        place: &args.cluster.place(),
     };
     let failed = offering.run(&states, ClusterImages::new(images)).await?;
     let is_whole = missing.is_empty() && failed == 0;
@@ -302,13 +314,24 @@ async fn carry_across(args: CarryAcrossArgs) -> anyhow::Result<Exit> {
         store: &store,
         supply: ImageSupply::new(images, &found.missing),
         require_all: args.copy.require_all,
-        args: &args.cluster,
+        place: &args.cluster.place(),
     };
-    let names = found.names.into_iter();
-    let states: Vec<CatalogState> = names.map(CatalogState::published).collect();
+    let states = states(&store, &found.names).await?;
     failed += offering.run(&states, ClusterImages::new(images)).await?;
     set.end()?;
     Ok(Exit::of_check(failed == 0))
+}
+
+/// Returns the published states of catalogs.
+async fn states(
+    store: &Arc<dyn Store>,
+    names: &[CatalogName],
+) -> anyhow::Result<Vec<CatalogState>> {
+    let mut states = Vec::new();
+    for name in names {
+        states.push(CatalogState::of(published::state(store, name).await?));
+    }
+    Ok(states)
 }
 
 /// Returns the whole path of a store in a folder, so that two runs from two folders do not make two

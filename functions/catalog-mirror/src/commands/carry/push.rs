@@ -5,12 +5,12 @@ use std::sync::Arc;
 use ::carry::{ClusterImages, target_images};
 use anyhow::Context;
 use clap::Args;
+use offer::{CatalogState, Offering};
 use store::Store;
 use terminal::Exit;
 
 use super::ClusterArgs;
-use super::offer::{CatalogState, Offering};
-use super::tools::RegistryAccess;
+use super::tools;
 use crate::args::{Access, RegistryArgs, StoreArgs};
 use crate::published;
 
@@ -34,10 +34,10 @@ pub(super) struct CarryPushArgs {
 
 pub(super) async fn run(args: CarryPushArgs) -> anyhow::Result<Exit> {
     let target = &args.cluster.registry;
-    let access = RegistryAccess::new(&args.registries, Some(target))?;
+    let access = tools::access(&args.registries, Some(target))?;
     let store = args.store.open_alone(Access::Read).await?;
     let state = state(&store, &args.state).await?;
-    let repository = state.repository(&store).await?;
+    let repository = state.repository();
     access.check_push(target, &repository).await?;
     let needs = state.images(&store).await?;
     let images = target_images(&access.reader.sources, target, &needs).await;
@@ -52,7 +52,7 @@ pub(super) async fn run(args: CarryPushArgs) -> anyhow::Result<Exit> {
         store: &store,
         supply: images,
         require_all: args.require_all,
-        args: &args.cluster,
+        place: &args.cluster.place(),
     };
     let failed = offering.run(&[state], cluster).await?;
     Ok(Exit::of_check(failed == 0))
@@ -64,10 +64,11 @@ async fn state(store: &Arc<dyn Store>, text: &str) -> anyhow::Result<CatalogStat
         Some((name, digits)) => (name, Some(digits)),
         None => (text, None),
     };
-    let mut state = CatalogState::published(name.parse().with_context(|| format!("{text:?}"))?);
+    let name = name.parse().with_context(|| format!("{text:?}"))?;
+    let mut state = CatalogState::of(published::state(store, &name).await?);
     if let Some(digits) = digits {
-        let names = [state.name.clone()];
-        state.content_hash = Some(published::content_hash(store, &names, digits).await?);
+        let hash = published::content_hash(store, &[name], digits).await?;
+        state.content_hash = Some(hash);
     }
     Ok(state)
 }

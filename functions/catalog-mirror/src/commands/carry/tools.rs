@@ -4,25 +4,29 @@ use ::carry::{
     CarriedImage, ImageCopier, ImagePlace, ListedImages, MissingImage, Skopeo, TargetRegistry,
     WantedImages, list_images, lookaside_scopes, name_uses, narrow_images, parts_that_exist,
 };
-use anyhow::Context;
-use inspect::SourceReader;
 use model::CatalogName;
+use offer::{RegistryAccess, reference, required_images};
 use olm::RequiredImages;
-use publish::{Mirror, MirrorSettings, PollMetrics};
-use source::{Reference, Source};
 use store::Store;
 
 use super::CopyArgs;
 use super::image_set::CarriedSet;
-use super::offer::required_images;
 use crate::args::RegistryArgs;
 use crate::reports::print_polls;
 use crate::{published, wiring};
 use terminal::{print_line, say};
 
-/// Access to registries, and the limits of what is read from them.
-pub(super) struct RegistryAccess {
-    pub(super) reader: SourceReader,
+/// Returns access to registries. `target` is one that is written to.
+pub(super) fn access(
+    args: &RegistryArgs,
+    target: Option<&TargetRegistry>,
+) -> anyhow::Result<RegistryAccess> {
+    let mut registries = args.clone();
+    if let Some(target) = target.filter(|target| target.is_plain) {
+        registries.plain_http.push(target.host.clone());
+    }
+    let reader = wiring::sources(&registries)?;
+    Ok(RegistryAccess { reader })
 }
 
 /// The parts that copy images.
@@ -44,67 +48,12 @@ pub(super) struct Collected {
     pub(super) failed: usize,
 }
 
-impl RegistryAccess {
-    /// Creates the access from arguments. `target` is a registry that is written to.
-    pub(super) fn new(
-        args: &RegistryArgs,
-        target: Option<&TargetRegistry>,
-    ) -> anyhow::Result<Self> {
-        let mut registries = args.clone();
-        if let Some(target) = target.filter(|target| target.is_plain) {
-            registries.plain_http.push(target.host.clone());
-        }
-        let reader = wiring::sources(&registries)?;
-        Ok(Self { reader })
-    }
-
-    /// Returns the mirror that publishes and composes in a store.
-    pub(super) fn mirror(&self, store: &Arc<dyn Store>) -> Mirror {
-        let settings = MirrorSettings::with_limits(&self.reader.limits);
-        let sources = self.reader.sources.clone();
-        Mirror::new(sources, store.clone(), settings, PollMetrics::default())
-    }
-
-    /// Asks the registry of the site once whether it takes a push, before anything is done.
-    pub(super) async fn check_push(
-        &self,
-        target: &TargetRegistry,
-        repository: &str,
-    ) -> anyhow::Result<()> {
-        let reference = reference(&format!("{}/{repository}:latest", target.base))?;
-        let checked = self.reader.sources.check_push(&reference).await;
-        checked.context("nothing is copied, because the registry takes no push")
-    }
-
-    /// Asks the registry of the site once whether it takes an index without some of its images.
-    pub(super) async fn check_sparse(
-        &self,
-        target: &TargetRegistry,
-        repository: &str,
-    ) -> anyhow::Result<()> {
-        let reference = reference(&format!("{}/{repository}:latest", target.base))?;
-        let checked = self.reader.sources.check_sparse(&reference).await;
-        checked.context(
-            "nothing is copied, because the registry takes no index without some of its images: remove `platforms`, or let \
-             it take them (distribution 3: validation.manifests.indexes.platforms: none)",
-        )
-    }
-}
-
-/// Parses the reference of an image in a registry.
-fn reference(text: &str) -> anyhow::Result<Reference> {
-    match text.parse()? {
-        Source::Registry { reference, .. } => Ok(reference),
-        _ => anyhow::bail!("{text} is no place for an image"),
-    }
-}
-
 impl Tools {
     pub(super) async fn new(
         args: &CopyArgs,
         target: Option<&TargetRegistry>,
     ) -> anyhow::Result<Self> {
-        let access = RegistryAccess::new(&args.registries, target)?;
+        let access = access(&args.registries, target)?;
         let http = access.reader.sources.settings.http.clone();
         let auth_files = &args.registries.auth_file;
         Ok(Self {

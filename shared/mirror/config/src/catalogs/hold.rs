@@ -5,8 +5,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ::hold::{HoldRule, InstalledVersion};
 use model::text::did_you_mean;
-use olm::{HoldRule, InstalledVersion};
 use publish::HoldSettings;
 use serde_json::Value;
 use upgrade::plan::Installed;

@@ -4,10 +4,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use ::hold::{HoldComparison, HoldRule};
 use model::{
     Facts, Hold, RejectedRevision, Sha256, Snapshot, Status, ValidationCounts, text::Chain,
 };
-use olm::{FINDINGS, HoldComparison, HoldRule, Package, PackageParser, ValidationSummary};
+use olm::{FINDINGS, Package, PackageParser, ValidationSummary};
 use render::{RenderError, RenderSettings, Rendering, Shard};
 use store::{Store, read_stored};
 use work::{Budget, run};

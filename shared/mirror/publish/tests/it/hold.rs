@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
+use ::hold::{HoldRule, InstalledVersion};
 use model::{Hold, Kind, Outcome, Status};
-use olm::{HoldRule, InstalledVersion, UpgradeStep};
+use olm::UpgradeStep;
 use publish::{
     Env, HoldSettings, PollError, PollMetrics, PollOptions, Report, SourceLimits, ValidationMode,
 };

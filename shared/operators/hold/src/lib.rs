@@ -6,10 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::text::line;
+use olm::{Bundle, Channel, Package, UpgradeGraph, UpgradeStep, comparable_version};
 use strum::{EnumString, IntoStaticStr, VariantArray};
 use work::{Budget, OverBudget};
-
-use crate::{Bundle, Channel, Package, UpgradeGraph, UpgradeStep, comparable_version};
 
 /// Smallest number of packages that are many. Less is a normal update of a small catalog.
 const MANY_MIN: usize = 4;

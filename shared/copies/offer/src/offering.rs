@@ -1,47 +1,62 @@
-//! The last step of a carry: what is complete goes to the registry, and manifests tell of it.
-
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use ::carry::{
+use anyhow::Context;
+use carry::{
     BundleGap, CatalogRepository, ClusterImages, ImageSupply, ManifestTarget, OfferedPart,
     PackageRest, TargetRegistry, check_names, cluster_files, mirror_set_name, replace_file,
     target_has,
 };
-use ::sync::ReadCatalog;
-use anyhow::Context;
 use inspect::{Composer, shard_lines, write_image};
 use model::text::chain;
-use model::{CatalogName, Kind, ObjectRef, Sha256, Snapshot};
+use model::{CatalogName, Kind, Sha256, Snapshot};
 use oci::Documents;
 use olm::{BundleSelection, PackageParser, RequiredImages, Severity, ShardValidator};
 use publish::ComposedSource;
 use reader::PublishedState;
 use source::{Pushed, Source};
 use store::{Store, find_stored, read_object};
-
-use super::ClusterArgs;
-use super::tools::RegistryAccess;
-use crate::published;
+use sync::ReadCatalog;
 use terminal::{print_line, say};
 
+use crate::RegistryAccess;
+
 /// Offer of catalogs to the clusters of a registry.
-pub(super) struct Offering<'a> {
-    pub(super) access: &'a RegistryAccess,
-    pub(super) store: &'a Arc<dyn Store>,
+pub struct Offering<'a> {
+    /// Access to the registry.
+    pub access: &'a RegistryAccess,
+    /// Store of the catalogs.
+    pub store: &'a Arc<dyn Store>,
     /// Images that the registry has.
-    pub(super) supply: ImageSupply,
+    pub supply: ImageSupply,
     /// Pushes nothing if anything is missing.
-    pub(super) require_all: bool,
-    pub(super) args: &'a ClusterArgs,
+    pub require_all: bool,
+    /// Place of the images, and of the manifests that tell clusters of it.
+    pub place: &'a OfferPlace,
+}
+
+/// Registry that catalogs are offered at, and the manifests for its clusters.
+pub struct OfferPlace {
+    /// Registry for images and catalogs.
+    pub registry: TargetRegistry,
+    /// Folder for the manifests. Its files are replaced.
+    pub manifests: PathBuf,
+    /// Time between two polls of the catalogs by clusters.
+    pub interval: Duration,
+    /// Namespace of CatalogSources.
+    pub namespace: String,
+    /// End of the names of the mirror sets. Default: from the names of the catalogs.
+    pub name: Option<String>,
 }
 
 /// State of a catalog in a store.
-pub(super) struct CatalogState {
-    pub(super) name: CatalogName,
+pub struct CatalogState {
+    /// State that is published.
+    pub published: PublishedState,
     /// Content of an earlier state. Default: the one that is published.
-    pub(super) content_hash: Option<Sha256>,
+    pub content_hash: Option<Sha256>,
 }
 
 /// Part of one catalog that is complete at the registry.
@@ -73,7 +88,7 @@ impl Offering<'_> {
     ///
     /// # Errors
     /// Anything that is missing, if everything is required. Nothing is pushed then.
-    pub(super) async fn run(
+    pub async fn run(
         &self,
         states: &[CatalogState],
         mut images: ClusterImages,
@@ -85,7 +100,7 @@ impl Offering<'_> {
                 Ok(offer) => offers.push(offer),
                 Err(error) => {
                     failed += 1;
-                    say_failed(&state.name, &error);
+                    say_failed(state.name(), &error);
                 }
             }
         }
@@ -130,19 +145,20 @@ impl Offering<'_> {
 
     /// Decides which part of a catalog may be offered.
     async fn offer(&self, state: &CatalogState) -> anyhow::Result<CatalogOffer> {
-        let name = &state.name;
-        let (published, snapshot) = state.read(self.store).await?;
+        let name = state.name();
+        let published = &state.published;
+        let snapshot = state.snapshot(self.store).await?;
         let place = CatalogRepository::new(name, &published.current().source);
         let image = format!(
             "{}/{}:{}",
-            self.args.registry.base, place.repository, place.tag
+            self.place.registry.base, place.repository, place.tag
         );
         // A push is a change on purpose, so clusters poll it.
-        let target = ManifestTarget::new(image, name, &place, Some(self.args.interval))?;
+        let target = ManifestTarget::new(image, name, &place, Some(self.place.interval))?;
 
         let mut packages = Vec::new();
         for shard in &snapshot.packages {
-            let lines = shard_lines(&published, shard).await?;
+            let lines = shard_lines(published, shard).await?;
             let gaps = self.gaps(&shard.name, &lines);
             let rest = PackageRest::of(&shard.name, &lines, &gaps);
             packages.push(JudgedPackage {
@@ -152,7 +168,7 @@ impl Offering<'_> {
             });
         }
         if let Some(shard) = &snapshot.global {
-            let lines = shard_lines(&published, shard).await?;
+            let lines = shard_lines(published, shard).await?;
             let faults = faults(&shard.name, &lines);
             if let Some((_, fault)) = faults.first_key_value() {
                 anyhow::bail!("its documents without a package: {fault}");
@@ -251,7 +267,7 @@ impl Offering<'_> {
         }
         let needs = earlier.needs(package).await?;
         for image in needs.images.keys() {
-            let has = target_has(&self.access.reader.sources, &self.args.registry, image).await;
+            let has = target_has(&self.access.reader.sources, &self.place.registry, image).await;
             if !has.unwrap_or(false) {
                 return Ok(false);
             }
@@ -318,19 +334,19 @@ impl Offering<'_> {
         images: &ClusterImages,
     ) -> anyhow::Result<()> {
         check_names(targets)?;
-        let registry = &self.args.registry;
+        let registry = &self.place.registry;
         if registry.is_plain {
             say(&TargetRegistry::plain_warning(&registry.host));
         }
-        let namespace = &self.args.namespace;
+        let namespace = &self.place.namespace;
         let suffixes = targets.iter().map(|target| target.suffix.as_str());
-        let set_name = match &self.args.name {
+        let set_name = match &self.place.name {
             Some(name) => name.clone(),
             None => mirror_set_name(suffixes),
         };
         let files = cluster_files(namespace, targets, images, registry, &set_name, &say)?;
         for (name, text) in files {
-            let path = self.args.manifests.join(name);
+            let path = self.place.manifests.join(name);
             replace_file(&path, text.as_bytes())?;
             print_line(&format!("wrote {}", path.display()))?;
         }
@@ -340,51 +356,54 @@ impl Offering<'_> {
 
 impl CatalogState {
     /// Returns the state that is published.
-    pub(super) const fn published(name: CatalogName) -> Self {
+    pub const fn of(published: PublishedState) -> Self {
         Self {
-            name,
+            published,
             content_hash: None,
         }
     }
 
+    fn name(&self) -> &CatalogName {
+        self.published.name()
+    }
+
     /// Returns the repository of the catalog in the registry of a site.
-    pub(super) async fn repository(&self, store: &Arc<dyn Store>) -> anyhow::Result<String> {
-        let state = published::state(store, &self.name).await?;
-        Ok(CatalogRepository::new(&self.name, &state.current().source).repository)
+    pub fn repository(&self) -> String {
+        let source = &self.published.current().source;
+        CatalogRepository::new(self.name(), source).repository
     }
 
     /// Returns the images that all bundles of the state need.
-    pub(super) async fn images(&self, store: &Arc<dyn Store>) -> anyhow::Result<RequiredImages> {
-        let (state, snapshot) = self.read(store).await?;
-        required_images(&state, &snapshot).await
+    ///
+    /// # Errors
+    /// Fails if the state cannot be read, or is not kept any more.
+    pub async fn images(&self, store: &Arc<dyn Store>) -> anyhow::Result<RequiredImages> {
+        let snapshot = self.snapshot(store).await?;
+        required_images(&self.published, &snapshot).await
     }
 
-    async fn read(
-        &self,
-        store: &Arc<dyn Store>,
-    ) -> anyhow::Result<(PublishedState, Arc<Snapshot>)> {
-        let state = published::state(store, &self.name).await?;
+    async fn snapshot(&self, store: &Arc<dyn Store>) -> anyhow::Result<Arc<Snapshot>> {
         let Some(content_hash) = self.content_hash else {
-            let snapshot = published::snapshot(&state).await?;
-            return Ok((state, snapshot));
+            return Ok(self.published.snapshot().await?);
         };
-        let objects: Vec<ObjectRef> = state.current().snapshots_of(content_hash).collect();
-        for object in objects {
+        for object in self.published.current().snapshots_of(content_hash) {
             if let Some(snapshot) = find_stored(&**store, &object.digest).await? {
-                return Ok((state, Arc::new(snapshot)));
+                return Ok(Arc::new(snapshot));
             }
         }
+        let name = self.name();
         anyhow::bail!(
-            "the store has no state {content_hash} of {} any more; see `history {}`",
-            self.name,
-            self.name
+            "the store has no state {content_hash} of {name} any more; see `history {name}`"
         )
     }
 }
 
 /// Returns the images that the bundles of a catalog need. A package that cannot be read needs none:
 /// it is not offered either.
-pub(super) async fn required_images(
+///
+/// # Errors
+/// Fails if a package cannot be read from the store.
+pub async fn required_images(
     state: &PublishedState,
     snapshot: &Snapshot,
 ) -> anyhow::Result<RequiredImages> {

@@ -1,7 +1,8 @@
 use std::collections::BTreeMap;
 
+use olm::PackageParser;
+
 use super::*;
-use crate::PackageParser;
 
 type Catalog = BTreeMap<String, String>;
 

@@ -1,0 +1,65 @@
+use std::sync::Arc;
+
+use anyhow::Context;
+use carry::TargetRegistry;
+use inspect::SourceReader;
+use publish::{Mirror, MirrorSettings, PollMetrics};
+use source::{Reference, Source};
+use store::Store;
+
+/// Access to registries, and the limits of what is read from them.
+pub struct RegistryAccess {
+    /// Reader of sources, such as images in registries.
+    pub reader: SourceReader,
+}
+
+impl RegistryAccess {
+    /// Returns the mirror that publishes and composes in a store.
+    pub fn mirror(&self, store: &Arc<dyn Store>) -> Mirror {
+        let settings = MirrorSettings::with_limits(&self.reader.limits);
+        let sources = self.reader.sources.clone();
+        Mirror::new(sources, store.clone(), settings, PollMetrics::default())
+    }
+
+    /// Asks the registry of the site once whether it takes a push, before anything is done.
+    ///
+    /// # Errors
+    /// Fails with the words of a registry that takes no push.
+    pub async fn check_push(
+        &self,
+        target: &TargetRegistry,
+        repository: &str,
+    ) -> anyhow::Result<()> {
+        let reference = reference(&format!("{}/{repository}:latest", target.base))?;
+        let checked = self.reader.sources.check_push(&reference).await;
+        checked.context("nothing is copied, because the registry takes no push")
+    }
+
+    /// Asks the registry of the site once whether it takes an index without some of its images.
+    ///
+    /// # Errors
+    /// Fails with what to do if it takes none.
+    pub async fn check_sparse(
+        &self,
+        target: &TargetRegistry,
+        repository: &str,
+    ) -> anyhow::Result<()> {
+        let reference = reference(&format!("{}/{repository}:latest", target.base))?;
+        let checked = self.reader.sources.check_sparse(&reference).await;
+        checked.context(
+            "nothing is copied, because the registry takes no index without some of its images: remove `platforms`, or let \
+             it take them (distribution 3: validation.manifests.indexes.platforms: none)",
+        )
+    }
+}
+
+/// Parses the reference of an image in a registry.
+///
+/// # Errors
+/// Fails for any other source.
+pub fn reference(text: &str) -> anyhow::Result<Reference> {
+    match text.parse()? {
+        Source::Registry { reference, .. } => Ok(reference),
+        _ => anyhow::bail!("{text} is no place for an image"),
+    }
+}

@@ -1,0 +1,8 @@
+//! Catalogs that a registry of a site offers to its clusters: a bundle is offered only if the
+//! registry has all its images.
+
+mod access;
+mod offering;
+
+pub use access::{RegistryAccess, reference};
+pub use offering::{CatalogState, OfferPlace, Offering, required_images};
