@@ -66,7 +66,7 @@ const ALLOWED: &[(&str, &str)] = &[
     // What is complete at a registry, from copies of images to the push of a catalog.
     (
         "offer",
-        "carry fbc inspect model oci olm publish reader source store sync terminal",
+        "carry compose fbc inspect model oci olm publish reader source store sync terminal",
     ),
     ("testkit", "model"),
     // The load test checks all other crates, so it shares no code with them except the names of

@@ -59,8 +59,12 @@ async fn visit(router: Router) -> (Counts, Vec<String>) {
     let server = listener.local_addr().unwrap();
     tokio::spawn(async move { axum::serve(listener, router).await });
     let shared = Arc::new(Shared::default());
-    let Ok(paths) = discover(line(server, 0), &shared).await else {
-        return (shared.statistics.counts(), vec!["all".to_owned()]);
+    let paths = match discover(line(server, 0), &shared).await {
+        Ok(paths) => paths,
+        Err(violation) => {
+            let all = format!("all: {violation}");
+            return (shared.statistics.counts(), vec![all]);
+        }
     };
     // The first client speaks HTTP/1.1, the third one HTTP/2.
     let mut clients = [0, 2].map(|number| {

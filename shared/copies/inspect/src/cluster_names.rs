@@ -75,15 +75,23 @@ impl FromStr for SourceName {
 
     fn from_str(text: &str) -> Result<Self, InspectError> {
         match text.split_once('=') {
-            Some((source, catalog)) if !source.is_empty() && !catalog.is_empty() => Ok(Self {
+            Some((source, catalog)) if is_object_name(source) && !catalog.is_empty() => Ok(Self {
                 source: source.to_owned(),
                 catalog: catalog.to_owned(),
             }),
+            // The text is not repeated: a URL in the wrong place may have a password.
             _ => Err(InspectError::refused(
                 "write the name of a CatalogSource and its catalog, such as redhat-operators=redhat-4-20",
             )),
         }
     }
+}
+
+/// Returns true for a name that an object of Kubernetes can have.
+fn is_object_name(name: &str) -> bool {
+    let is_allowed =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
+    !name.is_empty() && name.bytes().all(is_allowed)
 }
 
 impl SourceName {

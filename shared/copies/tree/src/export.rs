@@ -298,7 +298,7 @@ impl ExportRun {
         };
         match (answer.status(), known) {
             (StatusCode::NOT_MODIFIED, Some(known)) => written.size = known.size,
-            (StatusCode::NOT_FOUND, _) if !file.is_needed => return Ok(None),
+            (StatusCode::NOT_FOUND | StatusCode::GONE, _) if !file.is_needed => return Ok(None),
             (StatusCode::OK, _) => {
                 self.begin().await?;
                 let link = file

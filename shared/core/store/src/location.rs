@@ -139,6 +139,17 @@ impl StorePlace {
         matches!(self, Self::S3(_))
     }
 
+    /// Returns the place with the whole path of a folder, so that two runs from two folders do not
+    /// make two stores unseen.
+    pub fn shown(&self) -> String {
+        if let Self::Folder(folder) = self
+            && let Ok(whole) = std::fs::canonicalize(folder)
+        {
+            return whole.display().to_string();
+        }
+        self.to_string()
+    }
+
     /// Returns the time for which a server uses a pointer without asking the store again.
     pub fn freshness(&self) -> Duration {
         match self {

@@ -19,9 +19,9 @@ use anyhow::Context;
 use clap::{Args, Subcommand};
 use config::poll_interval;
 use offer::{CatalogState, OfferPlace, Offering};
-use store::{FolderStore, Store, StorePlace};
+use store::{FolderStore, Store};
 
-use self::image_set::{CarriedSet, ImageSetArgs};
+use self::image_set::ImageSetArgs;
 use self::push::CarryPushArgs;
 use self::tools::{Collected, Tools};
 use crate::args::{Access, AllowArgs, RegistryArgs, ReportArgs, StoreArgs};
@@ -167,7 +167,7 @@ pub(crate) async fn run(args: CarryArgs) -> anyhow::Result<Exit> {
 }
 
 async fn carry_out(args: CarryOutArgs) -> anyhow::Result<Exit> {
-    let set = CarriedSet::read(&args.image_set)?;
+    let set = args.image_set.read()?;
     let tools = Tools::new(&args.copy, None).await?;
     let folder = &args.folder;
     let none = tempfile::tempdir().context("cannot create a temporary folder")?;
@@ -253,7 +253,7 @@ async fn carry_in(args: CarryInArgs) -> anyhow::Result<Exit> {
     };
     let reports = Importer::new(archive, store.clone(), options).run().await?;
     let imported = print_copies(&reports, ReportArgs::default())?;
-    print_line(&format!("the store of the site is {}", shown_place(&place)))?;
+    print_line(&format!("the store of the site is {}", place.shown()))?;
     let states = states(&store, &names).await?;
     if let Some(first) = states.first() {
         let repository = first.repository();
@@ -278,7 +278,7 @@ async fn carry_in(args: CarryInArgs) -> anyhow::Result<Exit> {
 }
 
 async fn carry_across(args: CarryAcrossArgs) -> anyhow::Result<Exit> {
-    let set = CarriedSet::read(&args.image_set)?;
+    let set = args.image_set.read()?;
     let target = &args.cluster.registry;
     let tools = Tools::new(&args.copy, Some(target)).await?;
     let none = tempfile::tempdir().context("cannot create a temporary folder")?;
@@ -332,15 +332,4 @@ async fn states(
         states.push(CatalogState::of(published::state(store, name).await?));
     }
     Ok(states)
-}
-
-/// Returns the whole path of a store in a folder, so that two runs from two folders do not make two
-/// stores unseen.
-fn shown_place(place: &StorePlace) -> String {
-    if let StorePlace::Folder(folder) = place
-        && let Ok(whole) = fs::canonicalize(folder)
-    {
-        return whole.display().to_string();
-    }
-    place.to_string()
 }

@@ -5,12 +5,11 @@ use ::carry::{
     WantedImages, list_images, lookaside_scopes, name_uses, narrow_images, parts_that_exist,
 };
 use model::CatalogName;
-use offer::{RegistryAccess, reference, required_images};
+use offer::{CarriedSet, RegistryAccess, reference, required_images};
 use olm::RequiredImages;
 use store::Store;
 
 use super::CopyArgs;
-use super::image_set::CarriedSet;
 use crate::args::RegistryArgs;
 use crate::reports::print_polls;
 use crate::{published, wiring};
