@@ -187,15 +187,10 @@ impl Notifier {
 
     /// Sends an event that has no cursor to one receiver.
     async fn tell(&self, limited: &LimitedReceiver, event: &Event) {
-        let sent = self.attempts(limited, event).await;
-        let receiver = limited.receiver.name();
-        let id = &event.id;
-        self.settings.metrics.count(receiver, &sent);
-        match sent {
-            Ok(()) => tracing::info!(receiver, id, "delivered an event"),
-            Err(error) => {
-                tracing::error!(receiver, id, error = %Chain(&error), "dropped an event about held content");
-            }
+        if let Err(error) = self.send_event(limited, event).await {
+            let receiver = limited.receiver.name();
+            let id = &event.id;
+            tracing::error!(receiver, id, error = %Chain(&error), "dropped an event about held content");
         }
     }
 
@@ -263,13 +258,10 @@ impl Notifier {
     /// Sends an event to one receiver and moves its cursor past one that was delivered or is
     /// dropped. Returns true if the cursor was moved.
     async fn bring_up_to_date(&self, limited: &LimitedReceiver, event: &Event) -> bool {
-        let sent = self.attempts(limited, event).await;
         let receiver = limited.receiver.name();
         let id = &event.id;
-        // Counted before it is logged: a test that waits for the log line then finds the count.
-        self.settings.metrics.count(receiver, &sent);
-        match sent {
-            Ok(()) => tracing::info!(receiver, id, "delivered an event"),
+        match self.send_event(limited, event).await {
+            Ok(()) => {}
             Err(error @ SendError::Permanent(_)) => {
                 tracing::error!(receiver, id, error = %Chain(&error), "dropped an event");
             }
@@ -292,6 +284,18 @@ impl Notifier {
             return false;
         }
         true
+    }
+
+    /// Sends an event, and counts and logs a delivery.
+    async fn send_event(&self, limited: &LimitedReceiver, event: &Event) -> Result<(), SendError> {
+        let sent = self.attempts(limited, event).await;
+        let receiver = limited.receiver.name();
+        // Counted before it is logged: a test that waits for the log line then finds the count.
+        self.settings.metrics.count(receiver, &sent);
+        if sent.is_ok() {
+            tracing::info!(receiver, id = &event.id, "delivered an event");
+        }
+        sent
     }
 
     /// Sends an event until it is acknowledged, refused, or the time is over.
