@@ -1,10 +1,7 @@
-//! Images with what is attached to them, and copying them from one place to another.
+//! Images with what is attached to them, as registries have them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::{StreamExt, stream};
 use model::{ImageReference, text::chain};
@@ -14,17 +11,9 @@ use serde_json::{Value, json};
 use source::{Digest, Source, Sources};
 
 use crate::folder::keep_each_once;
-use crate::image_folder::ImageFolder;
-use crate::skopeo::shown;
 use crate::{
-    CarryError, ImageSupply, MissingImage, SayLine, Skopeo, TargetRegistry, WantedImages, printable,
+    CarryError, ImageSupply, MissingImage, SayLine, TargetRegistry, WantedImages, printable,
 };
-
-/// Images that are copied at the same time. skopeo copies six layers of each at once.
-const COPIES: usize = 4;
-
-/// Folder beside the images for those that are being copied. No registry has this name.
-const PARTIAL: &str = ".partial";
 
 /// Requests to registries at the same time: enough to hide the delay of a distant one, too few to
 /// look like an attack.
@@ -49,27 +38,6 @@ pub struct CarriedImage {
     /// an image of the list too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<String>,
-}
-
-/// Place for images.
-#[derive(Debug, Clone, Copy)]
-pub enum ImagePlace<'a> {
-    /// Folder with a folder for each image, as `skopeo sync --scoped --dest dir` writes it, but with
-    /// names that every file system takes.
-    Folder(&'a Path),
-    /// Registry with all images.
-    Target(&'a TargetRegistry),
-}
-
-/// Result of a copy.
-#[derive(Debug, Default)]
-pub struct CopyReport {
-    /// Number of images that were copied.
-    pub copied: usize,
-    /// Number of images that were there.
-    pub kept: usize,
-    /// Images that were not copied.
-    pub missing: Vec<MissingImage>,
 }
 
 /// Images of catalogs, as the registries have them.
@@ -101,8 +69,7 @@ pub async fn list_images(
                 attached: !found.is_empty(),
                 ..MissingImage::new(image, chain(&error))
             };
-            say(&format!("failed: {}", missing.line()));
-            listed.missing.push(missing);
+            missing.report(&mut listed.missing, say);
         }
         listed.images.extend(found);
     }
@@ -186,12 +153,12 @@ impl CarriedImage {
     }
 
     /// Returns the reference by digest: a tag may have moved since the image was listed.
-    fn pinned(&self) -> String {
+    pub(crate) fn pinned(&self) -> String {
         format!("{}@{}", self.reference().name(), self.digest)
     }
 
     /// Returns the folder of the image in a folder of images.
-    fn folder_in(&self, images: &Path) -> PathBuf {
+    pub(crate) fn folder_in(&self, images: &Path) -> PathBuf {
         let folder = images.join(disk_path(&self.image));
         // Versions before this one wrote colons.
         let earlier = images.join(&self.image);
@@ -202,7 +169,7 @@ impl CarriedImage {
     }
 
     /// Returns the place of the image in a registry, in the words of skopeo.
-    fn place_in(&self, target: &TargetRegistry) -> String {
+    pub(crate) fn place_in(&self, target: &TargetRegistry) -> String {
         if let Some(place) = &self.target {
             return format!("docker://{}/{place}", target.base);
         }
@@ -264,8 +231,7 @@ pub async fn narrow_images(
             Ok(images) => listed.images.extend(images),
             Err(error) => {
                 let missing = MissingImage::new(&image.image, chain(&error));
-                say(&format!("failed: {}", missing.line()));
-                listed.missing.push(missing);
+                missing.report(&mut listed.missing, say);
             }
         }
     }
@@ -314,7 +280,7 @@ async fn parts_for(
 
 /// Returns the path of an image on a disk. Its parts have no capital letters, colons and names of
 /// devices, so that FAT, exFAT and NTFS take them.
-fn disk_path(image: &str) -> PathBuf {
+pub(crate) fn disk_path(image: &str) -> PathBuf {
     image.split('/').map(disk_name).collect()
 }
 
@@ -340,45 +306,6 @@ fn disk_name(part: &str) -> String {
         name.insert(0, '=');
     }
     name
-}
-
-impl ImagePlace<'_> {
-    /// Returns true if the place has the whole image with its digest.
-    async fn has(
-        self,
-        sources: &Sources,
-        image: &CarriedImage,
-        rechecks: bool,
-    ) -> Result<bool, CarryError> {
-        match self {
-            Self::Folder(folder) => {
-                let path = image.folder_in(folder);
-                let image_folder = ImageFolder {
-                    path: &path,
-                    hashes: rechecks,
-                    is_sparse: !image.parts.is_empty(),
-                };
-                Ok(image_folder.fault(&image.digest)?.is_none())
-            }
-            Self::Target(target) => {
-                if let Some(place) = &image.target {
-                    let place = registry_image(&format!("{}/{place}", target.base))?;
-                    return Ok(sources.exists(&place).await?
-                        && sources.resolve(&place).await?.as_str() == image.digest);
-                }
-                let pinned = registry_image(&target.place_of(&image.pinned()))?;
-                if !sources.exists(&pinned).await? {
-                    return Ok(false);
-                }
-                if image.reference().digest.is_some() {
-                    return Ok(true);
-                }
-                let tagged = registry_image(&target.place_of(&image.image))?;
-                Ok(sources.exists(&tagged).await?
-                    && sources.resolve(&tagged).await?.as_str() == image.digest)
-            }
-        }
-    }
 }
 
 /// Asks a registry which of the images of catalogs it has below the names of their registries.
@@ -424,7 +351,7 @@ pub(crate) fn is_image(text: &str) -> bool {
 }
 
 /// Parses the reference of an image in a registry.
-fn registry_image(text: &str) -> Result<Source, CarryError> {
+pub(crate) fn registry_image(text: &str) -> Result<Source, CarryError> {
     match text.parse() {
         Ok(source @ Source::Registry { .. }) => Ok(source),
         _ => Err(no_reference(text)),
@@ -433,191 +360,6 @@ fn registry_image(text: &str) -> Result<Source, CarryError> {
 
 fn no_reference(text: &str) -> CarryError {
     CarryError::Refused(format!("{text:?} is no image reference"))
-}
-
-fn dir(path: &Path) -> String {
-    format!("dir:{}", path.display())
-}
-
-/// A copy of many images.
-pub struct ImageCopier<'a> {
-    /// The program.
-    pub skopeo: &'a Skopeo,
-    /// Answers of registries about what is there.
-    pub sources: &'a Sources,
-    /// Folder of the images, filled by another copy. `None`: the registries that their references
-    /// name.
-    pub from: Option<&'a Path>,
-    /// Place for the images.
-    pub to: ImagePlace<'a>,
-    /// Says the commands and runs none.
-    pub dry_run: bool,
-    /// Hashes each file of an image in a folder, instead of comparing sizes only.
-    pub rechecks: bool,
-    /// Receiver of the commands and of what failed.
-    pub say: SayLine<'a>,
-}
-
-impl ImageCopier<'_> {
-    /// Copies what is missing. Each command is said, and each image that fails.
-    pub async fn copy(&self, images: &[CarriedImage]) -> CopyReport {
-        let mut report = CopyReport::default();
-        let whole = images.iter().filter(|image| image.parts.is_empty());
-        let whole: Vec<&CarriedImage> = whole.collect();
-        self.copy_some(&whole, &mut report).await;
-        // An index comes after its images: it is of no use without them.
-        let mut complete = Vec::new();
-        for image in images.iter().filter(|image| !image.parts.is_empty()) {
-            match lost_part(image, &report.missing) {
-                None => complete.push(image),
-                Some(cause) => {
-                    let missing = MissingImage::new(&image.image, cause);
-                    (self.say)(&format!("failed: {}", missing.line()));
-                    report.missing.push(missing);
-                }
-            }
-        }
-        self.copy_some(&complete, &mut report).await;
-        report.missing.sort();
-        report
-    }
-
-    async fn copy_some(&self, images: &[&CarriedImage], report: &mut CopyReport) {
-        let started = AtomicUsize::new(0);
-        let (started, of) = (&started, images.len());
-        let copies = images.iter().map(|&image| async move {
-            let number = started.fetch_add(1, Ordering::Relaxed) + 1;
-            (image, self.one(image, number, of).await)
-        });
-        let mut copies = stream::iter(copies).buffer_unordered(COPIES);
-        while let Some((image, copied)) = copies.next().await {
-            match copied {
-                Ok(true) => report.copied += 1,
-                Ok(false) => report.kept += 1,
-                Err(error) => {
-                    let missing = MissingImage {
-                        attached: image.attached,
-                        ..MissingImage::new(&image.image, chain(&error))
-                    };
-                    (self.say)(&format!("failed: {}", missing.line()));
-                    report.missing.push(missing);
-                }
-            }
-        }
-    }
-
-    /// Copies an image unless it is there. Returns true if it was copied.
-    async fn one(
-        &self,
-        image: &CarriedImage,
-        number: usize,
-        of: usize,
-    ) -> Result<bool, CarryError> {
-        if self.to.has(self.sources, image, self.rechecks).await? {
-            return Ok(false);
-        }
-        let from = match self.from {
-            None => format!("docker://{}", image.pinned()),
-            Some(folder) => dir(&self.whole_folder(folder, image)?),
-        };
-        let folder = match self.to {
-            ImagePlace::Folder(folder) => folder,
-            ImagePlace::Target(target) => {
-                self.run(image, &from, &image.place_in(target), number, of)
-                    .await?;
-                return Ok(true);
-            }
-        };
-        let path = folder.join(disk_path(&image.image));
-        // With the process in its name, because skopeo may outlive this program and write on.
-        let partial = folder
-            .join(PARTIAL)
-            .join(format!("{}-{number}", std::process::id()));
-        self.run(image, &from, &dir(&partial), number, of).await?;
-        if !self.dry_run {
-            // An image has its name only when it is whole, also if this process is killed.
-            let place = path.parent().unwrap_or(folder);
-            // A damaged one that an earlier version wrote has another name.
-            let earlier = image.folder_in(folder);
-            let moved = fs::create_dir_all(place).and_then(|()| remove_dir(&earlier));
-            let moved = moved.and_then(|()| fs::rename(&partial, &path));
-            moved.map_err(CarryError::file(&path))?;
-            if !self.to.has(self.sources, image, false).await? {
-                return Err(CarryError::refused(
-                    "the registry sent another image than it named",
-                ));
-            }
-        }
-        Ok(true)
-    }
-
-    /// Returns the folder of an image that was copied before, if it is whole.
-    fn whole_folder(&self, folder: &Path, image: &CarriedImage) -> Result<PathBuf, CarryError> {
-        let path = image.folder_in(folder);
-        let image_folder = ImageFolder {
-            path: &path,
-            hashes: self.rechecks,
-            is_sparse: !image.parts.is_empty(),
-        };
-        if !path.exists() {
-            return Err(CarryError::refused(
-                "it is not in the folder: run `carry out` again",
-            ));
-        }
-        image_folder.check_files()?;
-        match image_folder.fault(&image.digest)? {
-            None => Ok(path),
-            Some(fault) => Err(CarryError::Refused(format!(
-                "it is not whole in the folder ({fault}): run `carry out` again"
-            ))),
-        }
-    }
-
-    async fn run(
-        &self,
-        image: &CarriedImage,
-        from: &str,
-        to: &str,
-        number: usize,
-        of: usize,
-    ) -> Result<(), CarryError> {
-        let is_sparse = !image.parts.is_empty();
-        let words = self.skopeo.command(from, to, is_sparse);
-        (self.say)(&format!("[{number}/{of}] {}", shown(&words)));
-        if self.dry_run {
-            return Ok(());
-        }
-        if let Some(folder) = to
-            .strip_prefix("dir:")
-            .and_then(|path| Path::new(path).parent())
-        {
-            fs::create_dir_all(folder).map_err(CarryError::file(folder))?;
-        }
-        self.skopeo.run(&words).await
-    }
-}
-
-/// Returns the cause for which an index is of no use, if one of its images is missing.
-fn lost_part(image: &CarriedImage, missing: &[MissingImage]) -> Option<String> {
-    let name = image.reference().name();
-    image.parts.iter().find_map(|part| {
-        let part = format!("{name}@{part}");
-        let lost = missing.iter().find(|missing| missing.image == part)?;
-        Some(format!("its part {part} is missing: {}", lost.cause))
-    })
-}
-
-/// Removes the images that are half copied, as far as possible: a skopeo that outlives a killed
-/// process may still write them.
-pub fn remove_partial(folder: &Path) {
-    fs::remove_dir_all(folder.join(PARTIAL)).ok();
-}
-
-fn remove_dir(path: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        removed => removed,
-    }
 }
 
 /// Asks the registries for every image, by the reference with which it is pulled.

@@ -2,6 +2,7 @@
 
 use std::{io, path::PathBuf};
 
+mod copier;
 mod folder;
 mod image_folder;
 mod images;
@@ -13,11 +14,11 @@ mod offer;
 mod skopeo;
 mod wanted;
 
+pub use crate::copier::{CopyReport, ImageCopier, ImagePlace, remove_partial};
 pub use crate::folder::{CarriedFolder, lock_folder, replace_file};
 pub use crate::images::{
-    CarriedImage, CopyReport, ImageChecks, ImageCopier, ImagePlace, ListedImages, check_images,
-    images_document, list_images, missing, narrow_images, parts_that_exist, pullable,
-    remove_partial, target_has, target_images,
+    CarriedImage, ImageChecks, ListedImages, check_images, images_document, list_images, missing,
+    narrow_images, parts_that_exist, pullable, target_has, target_images,
 };
 pub use crate::imageset::{FoundImages, SkopeoRegistry, skopeo_sync};
 pub use crate::lookaside::lookaside_scopes;

@@ -8,10 +8,10 @@ use model::text::chain;
 use olm::{ImageUse, RequiredImages};
 use serde::{Deserialize, Serialize};
 
-use crate::{CarriedImage, printable};
+use crate::{CarriedImage, SayLine, printable};
 
 /// Cause for an image that neither was copied nor failed: another version of the program made the
-/// list, or somebody changed it.
+/// list, or it was changed by hand.
 const NOT_CARRIED: &str = "it was not carried";
 
 /// Image that could not be had.
@@ -44,6 +44,12 @@ impl MissingImage {
     /// Returns true if this is about an entry of a list.
     pub fn is(&self, image: &CarriedImage) -> bool {
         self.image == image.image && self.attached == image.attached
+    }
+
+    /// Says that the image failed, and adds it to a list.
+    pub fn report(self, missing: &mut Vec<Self>, say: SayLine<'_>) {
+        say(&format!("failed: {}", self.line()));
+        missing.push(self);
     }
 
     /// Returns the line about it for people.
@@ -140,7 +146,7 @@ impl BundleGap {
     }
 }
 
-/// What gaps leave of a package.
+/// Part of a package that gaps leave.
 #[derive(Debug, PartialEq, Eq)]
 pub enum PackageRest {
     /// Everything: there is no gap.

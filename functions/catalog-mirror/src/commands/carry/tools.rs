@@ -100,10 +100,9 @@ impl Tools {
         let narrowed = narrow_images(sources, wanted.placed(images), &wanted, &say).await;
         let mut images = narrowed.images;
         missing.extend(narrowed.missing);
-        for blocked in &wanted.blocked {
-            say(&format!("failed: {}", blocked.line()));
+        for blocked in wanted.blocked {
+            blocked.report(&mut missing, &say);
         }
-        missing.extend(wanted.blocked);
         let lookaside = lookaside_scopes(&images);
         if !lookaside.is_empty() {
             let scopes = lookaside.into_iter().collect::<Vec<_>>().join(", ");
@@ -175,8 +174,7 @@ impl Tools {
                     attached: true,
                     ..MissingImage::new(&image.image, model::text::chain(error.as_ref()))
                 };
-                say(&format!("failed: {}", missing.line()));
-                unlisted.push(missing);
+                missing.report(&mut unlisted, &say);
             }
         }
         unlisted

@@ -1,0 +1,271 @@
+//! Copying of images from one place to another.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures_util::{StreamExt, stream};
+use model::text::chain;
+use source::{Source, Sources};
+
+use crate::image_folder::ImageFolder;
+use crate::images::{disk_path, registry_image};
+use crate::skopeo::shown;
+use crate::{CarriedImage, CarryError, MissingImage, SayLine, Skopeo, TargetRegistry};
+
+/// Images that are copied at the same time. skopeo copies six layers of each at once.
+const COPIES: usize = 4;
+
+/// Folder beside the images for those that are being copied. No registry has this name.
+const PARTIAL: &str = ".partial";
+
+/// Place for images.
+#[derive(Debug, Clone, Copy)]
+pub enum ImagePlace<'a> {
+    /// Folder with a folder for each image, as `skopeo sync --scoped --dest dir` writes it, but with
+    /// names that every file system takes.
+    Folder(&'a Path),
+    /// Registry with all images.
+    Target(&'a TargetRegistry),
+}
+
+/// Result of a copy.
+#[derive(Debug, Default)]
+pub struct CopyReport {
+    /// Number of images that were copied.
+    pub copied: usize,
+    /// Number of images that were there.
+    pub kept: usize,
+    /// Images that were not copied.
+    pub missing: Vec<MissingImage>,
+}
+
+impl ImagePlace<'_> {
+    /// Returns true if the place has the whole image with its digest.
+    async fn has(
+        self,
+        sources: &Sources,
+        image: &CarriedImage,
+        rechecks: bool,
+    ) -> Result<bool, CarryError> {
+        match self {
+            Self::Folder(folder) => {
+                let path = image.folder_in(folder);
+                let image_folder = ImageFolder {
+                    path: &path,
+                    hashes: rechecks,
+                    is_sparse: !image.parts.is_empty(),
+                };
+                Ok(image_folder.fault(&image.digest)?.is_none())
+            }
+            Self::Target(target) => {
+                if let Some(place) = &image.target {
+                    let place = registry_image(&format!("{}/{place}", target.base))?;
+                    return has_digest(sources, &place, &image.digest).await;
+                }
+                let pinned = registry_image(&target.place_of(&image.pinned()))?;
+                if !sources.exists(&pinned).await? {
+                    return Ok(false);
+                }
+                if image.reference().digest.is_some() {
+                    return Ok(true);
+                }
+                let tagged = registry_image(&target.place_of(&image.image))?;
+                has_digest(sources, &tagged, &image.digest).await
+            }
+        }
+    }
+}
+
+/// Returns true if a registry has a place with this digest.
+async fn has_digest(sources: &Sources, place: &Source, digest: &str) -> Result<bool, CarryError> {
+    if !sources.exists(place).await? {
+        return Ok(false);
+    }
+    Ok(sources.resolve(place).await?.as_str() == digest)
+}
+
+/// A copy of many images.
+pub struct ImageCopier<'a> {
+    /// The program.
+    pub skopeo: &'a Skopeo,
+    /// Answers of registries about what is there.
+    pub sources: &'a Sources,
+    /// Folder of the images, filled by another copy. `None`: the registries that their references
+    /// name.
+    pub from: Option<&'a Path>,
+    /// Place for the images.
+    pub to: ImagePlace<'a>,
+    /// Says the commands and runs none.
+    pub dry_run: bool,
+    /// Hashes each file of an image in a folder, instead of comparing sizes only.
+    pub rechecks: bool,
+    /// Receiver of the commands and of what failed.
+    pub say: SayLine<'a>,
+}
+
+impl ImageCopier<'_> {
+    /// Copies what is missing. Each command is said, and each image that fails.
+    pub async fn copy(&self, images: &[CarriedImage]) -> CopyReport {
+        let mut report = CopyReport::default();
+        let whole = images.iter().filter(|image| image.parts.is_empty());
+        let whole: Vec<&CarriedImage> = whole.collect();
+        self.copy_some(&whole, &mut report).await;
+        // An index comes after its images: it is of no use without them.
+        let mut complete = Vec::new();
+        for image in images.iter().filter(|image| !image.parts.is_empty()) {
+            match lost_part(image, &report.missing) {
+                None => complete.push(image),
+                Some(cause) => {
+                    let missing = MissingImage::new(&image.image, cause);
+                    missing.report(&mut report.missing, self.say);
+                }
+            }
+        }
+        self.copy_some(&complete, &mut report).await;
+        report.missing.sort();
+        report
+    }
+
+    async fn copy_some(&self, images: &[&CarriedImage], report: &mut CopyReport) {
+        let started = AtomicUsize::new(0);
+        let started = &started;
+        let of = images.len();
+        let copies = images.iter().map(|&image| async move {
+            let number = started.fetch_add(1, Ordering::Relaxed) + 1;
+            (image, self.one(image, number, of).await)
+        });
+        let mut copies = stream::iter(copies).buffer_unordered(COPIES);
+        while let Some((image, copied)) = copies.next().await {
+            match copied {
+                Ok(true) => report.copied += 1,
+                Ok(false) => report.kept += 1,
+                Err(error) => {
+                    let missing = MissingImage {
+                        attached: image.attached,
+                        ..MissingImage::new(&image.image, chain(&error))
+                    };
+                    missing.report(&mut report.missing, self.say);
+                }
+            }
+        }
+    }
+
+    /// Copies an image unless it is there. Returns true if it was copied.
+    async fn one(
+        &self,
+        image: &CarriedImage,
+        number: usize,
+        of: usize,
+    ) -> Result<bool, CarryError> {
+        if self.to.has(self.sources, image, self.rechecks).await? {
+            return Ok(false);
+        }
+        let from = match self.from {
+            None => format!("docker://{}", image.pinned()),
+            Some(folder) => dir(&self.whole_folder(folder, image)?),
+        };
+        let folder = match self.to {
+            ImagePlace::Folder(folder) => folder,
+            ImagePlace::Target(target) => {
+                self.run(image, &from, &image.place_in(target), number, of)
+                    .await?;
+                return Ok(true);
+            }
+        };
+        let path = folder.join(disk_path(&image.image));
+        // With the process in its name, because skopeo may outlive this program and write on.
+        let partial = folder
+            .join(PARTIAL)
+            .join(format!("{}-{number}", std::process::id()));
+        self.run(image, &from, &dir(&partial), number, of).await?;
+        if !self.dry_run {
+            // An image has its name only when it is whole, also if this process is killed.
+            let place = path.parent().unwrap_or(folder);
+            // A damaged one that an earlier version wrote has another name.
+            let earlier = image.folder_in(folder);
+            let moved = fs::create_dir_all(place).and_then(|()| remove_dir(&earlier));
+            let moved = moved.and_then(|()| fs::rename(&partial, &path));
+            moved.map_err(CarryError::file(&path))?;
+            if !self.to.has(self.sources, image, false).await? {
+                return Err(CarryError::refused(
+                    "the registry sent another image than it named",
+                ));
+            }
+        }
+        Ok(true)
+    }
+
+    /// Returns the folder of an image that was copied before, if it is whole.
+    fn whole_folder(&self, folder: &Path, image: &CarriedImage) -> Result<PathBuf, CarryError> {
+        let path = image.folder_in(folder);
+        let image_folder = ImageFolder {
+            path: &path,
+            hashes: self.rechecks,
+            is_sparse: !image.parts.is_empty(),
+        };
+        if !path.exists() {
+            return Err(CarryError::refused(
+                "it is not in the folder: run `carry out` again",
+            ));
+        }
+        image_folder.check_files()?;
+        match image_folder.fault(&image.digest)? {
+            None => Ok(path),
+            Some(fault) => Err(CarryError::Refused(format!(
+                "it is not whole in the folder ({fault}): run `carry out` again"
+            ))),
+        }
+    }
+
+    async fn run(
+        &self,
+        image: &CarriedImage,
+        from: &str,
+        to: &str,
+        number: usize,
+        of: usize,
+    ) -> Result<(), CarryError> {
+        let is_sparse = !image.parts.is_empty();
+        let words = self.skopeo.command(from, to, is_sparse);
+        (self.say)(&format!("[{number}/{of}] {}", shown(&words)));
+        if self.dry_run {
+            return Ok(());
+        }
+        if let Some(folder) = to
+            .strip_prefix("dir:")
+            .and_then(|path| Path::new(path).parent())
+        {
+            fs::create_dir_all(folder).map_err(CarryError::file(folder))?;
+        }
+        self.skopeo.run(&words).await
+    }
+}
+
+/// Returns the cause for which an index is of no use, if one of its images is missing.
+fn lost_part(image: &CarriedImage, missing: &[MissingImage]) -> Option<String> {
+    let name = image.reference().name();
+    image.parts.iter().find_map(|part| {
+        let part = format!("{name}@{part}");
+        let lost = missing.iter().find(|missing| missing.image == part)?;
+        Some(format!("its part {part} is missing: {}", lost.cause))
+    })
+}
+
+/// Removes the images that are half copied, as far as possible: a skopeo that outlives a killed
+/// process may still write them.
+pub fn remove_partial(folder: &Path) {
+    fs::remove_dir_all(folder.join(PARTIAL)).ok();
+}
+
+fn remove_dir(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+fn dir(path: &Path) -> String {
+    format!("dir:{}", path.display())
+}
