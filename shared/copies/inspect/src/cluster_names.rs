@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::str::FromStr;
 
 use carry::CatalogRepository;
-use model::ImageReference;
 use model::text::{did_you_mean, value_without_secrets};
+use model::{CatalogName, ImageReference};
 use sync::ReadCatalog;
 
 use crate::InspectError;
@@ -75,7 +75,7 @@ impl FromStr for SourceName {
 
     fn from_str(text: &str) -> Result<Self, InspectError> {
         match text.split_once('=') {
-            Some((source, catalog)) if is_object_name(source) && !catalog.is_empty() => Ok(Self {
+            Some((source, catalog)) if is_name(source) && !catalog.is_empty() => Ok(Self {
                 source: source.to_owned(),
                 catalog: catalog.to_owned(),
             }),
@@ -87,11 +87,9 @@ impl FromStr for SourceName {
     }
 }
 
-/// Returns true for a name that an object of Kubernetes can have.
-fn is_object_name(name: &str) -> bool {
-    let is_allowed =
-        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
-    !name.is_empty() && name.bytes().all(is_allowed)
+/// Returns true for a name that an object of Kubernetes can have, as the name of a catalog is.
+fn is_name(text: &str) -> bool {
+    text.parse::<CatalogName>().is_ok()
 }
 
 impl SourceName {
