@@ -1,5 +1,4 @@
-//! Catalogs that a registry of a site offers to its clusters: a bundle is offered only if the
-//! registry has all its images.
+#![doc = include_str!("../README.md")]
 
 mod access;
 mod image_set;

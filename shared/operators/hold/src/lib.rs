@@ -1,7 +1,4 @@
-//! Rules by which new content looks like an accident rather than an update.
-//!
-//! They compare channels, and the images and versions of bundles. Other properties never count, so
-//! a new rendering of the same content is no reason.
+#![doc = include_str!("../README.md")]
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,4 @@
-//! What a program says at a terminal: tables for people, JSON for programs, progress, and exit codes.
-//!
-//! Text of a catalog is foreign. It cannot change the terminal, whichever function prints it.
+#![doc = include_str!("../README.md")]
 
 mod exit;
 mod output;
