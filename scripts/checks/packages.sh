@@ -61,7 +61,7 @@ verifies() {
 # new_root NAME: ROOTFS is a system with busybox alone: no compiler, no library, no package.
 new_root() {
   ROOTFS=$WORK/root-$1
-  mkdir -p "$ROOTFS"/{bin,usr/bin,usr/sbin,etc,tmp,proc,dev,var/lib,root,work}
+  mkdir -p "$ROOTFS"/{bin,usr/bin,usr/sbin,etc,tmp,proc,dev,var/lib,root,release}
   cp "$(command -v busybox)" "$ROOTFS/bin/busybox"
   chroot "$ROOTFS" /bin/busybox --install -s /bin
   echo root:x:0:0:root:/root:/bin/sh >"$ROOTFS/etc/passwd"
@@ -91,9 +91,9 @@ by_file() {
   local begin
   new_root file
   begin=$(now_ms)
-  succeeds "file: the first line of the page fetches and unpacks it" bash -ec "cd '$ROOTFS/work' && $(block program "$RELEASE" | head -1)"
-  first_answer file "/work/catalog-mirror-$VERSION-linux-amd64/catalog-mirror" "$begin"
-  matches "file: with manual pages, and completions for five shells" "$(ls "$ROOTFS"/work/*/man | wc -l) $(ls "$ROOTFS"/work/*/completions | wc -l)" '^[2-9][0-9] 5$'
+  succeeds "file: the first line of the page fetches and unpacks it" bash -ec "cd '$ROOTFS/release' && $(block program "$RELEASE" | head -1)"
+  first_answer file "/release/catalog-mirror-$VERSION-linux-amd64/catalog-mirror" "$begin"
+  matches "file: with manual pages, and completions for five shells" "$(ls "$ROOTFS"/release/*/man | wc -l) $(ls "$ROOTFS"/release/*/completions | wc -l)" '^[2-9][0-9] 5$'
   is "readme: its first minute names the same file" "$(grep -c "$DOWNLOADS/catalog-mirror-$VERSION-linux-amd64.tar.gz" "$ROOT/README.md")" 1
 }
 
@@ -114,8 +114,8 @@ by_deb() {
   mkdir -p "$ROOTFS/var/lib/dpkg"/{info,updates,triggers}
   touch "$ROOTFS/var/lib/dpkg"/{status,available}
   begin=$(now_ms)
-  succeeds "deb: the page's command fetches it" bash -ec "cd '$ROOTFS/work' && $(block deb "$RELEASE" | head -1)"
-  succeeds "deb: dpkg installs it" dpkg --root "$ROOTFS" --install "$ROOTFS/work/$(basename "$deb")"
+  succeeds "deb: the page's command fetches it" bash -ec "cd '$ROOTFS/release' && $(block deb "$RELEASE" | head -1)"
+  succeeds "deb: dpkg installs it" dpkg --root "$ROOTFS" --install "$ROOTFS/release/$(basename "$deb")"
   first_answer deb catalog-mirror "$begin"
   files_of_package deb
   is "deb: it needs no other package" "$(dpkg-deb --field "$deb" Depends)" ""
@@ -128,8 +128,8 @@ by_rpm() {
   new_root rpm
   rpm --root "$ROOTFS" --initdb
   begin=$(now_ms)
-  succeeds "rpm: the page's command fetches it" bash -ec "cd '$ROOTFS/work' && $(block rpm "$RELEASE" | head -1)"
-  succeeds "rpm: rpm installs it" rpm --root "$ROOTFS" --install --ignorearch --nosignature --nodeps "$ROOTFS/work/$(basename "$rpm")"
+  succeeds "rpm: the page's command fetches it" bash -ec "cd '$ROOTFS/release' && $(block rpm "$RELEASE" | head -1)"
+  succeeds "rpm: rpm installs it" rpm --root "$ROOTFS" --install --ignorearch --nosignature --nodeps "$ROOTFS/release/$(basename "$rpm")"
   first_answer rpm catalog-mirror "$begin"
   files_of_package rpm
   # /bin/sh runs its scripts; what rpm itself can do is no package.
