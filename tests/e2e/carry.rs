@@ -371,7 +371,7 @@ async fn carry_refuses_wrong_tools_and_folders() {
     }
 }
 
-/// What the registry has no image of is offered to no cluster, on neither way.
+/// A bundle is offered to no cluster if the registry lacks its image, on neither way.
 #[tokio::test(flavor = "multi_thread")]
 async fn carry_leaves_out_bundles_without_their_images_and_says_so_on_both_sides() {
     let site = CarrySite::start().await;

@@ -276,7 +276,7 @@ fn plan_reads_lists_and_prints_table_json_and_image_set() {
     ));
 }
 
-/// What `kubectl get -A -o json` prints on a cluster with OLM v0, whose operator moves by itself.
+/// Output of `kubectl get -A -o json` on a cluster with OLM v0, whose operator moves by itself.
 const CLUSTER: &str = r#"{"apiVersion": "v1", "kind": "List", "items": [
     {"apiVersion": "operators.coreos.com/v1alpha1", "kind": "Subscription", "metadata": {"name": "s", "namespace": "team"},
      "spec": {"name": "p", "channel": "s", "source": "SOURCE", "installPlanApproval": "Automatic"}, "status": {"installedCSV": "p.v1.0.0"}},

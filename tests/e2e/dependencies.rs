@@ -169,7 +169,7 @@ fn package_and_library_have_the_name_of_their_folder() {
     }
 }
 
-/// What several commands need is in a module of the program or in a library. A command of several
+/// Code that several commands need is in a module of the program or in a library. A command of several
 /// files is a folder, whose files may use each other.
 #[test]
 fn command_takes_nothing_from_another_command() {

@@ -17,7 +17,7 @@ use tokio::task::block_in_place;
 
 use crate::support::{binary::Ran, catalogs, http, work::Work};
 
-/// What a terminal, a log or a shell would take for more than a text.
+/// Text that a terminal, a log or a shell would take for more than a text.
 const EVIL: &str = "\u{1b}[2J\u{202e}\u{200f}\u{7}\u{9b}\u{7f}\u{2028}\r\nevil;touch evil";
 
 /// A command line for each command and each kind of output. Words that begin with @ are names of

@@ -1,4 +1,4 @@
-//! Answers that nobody reads, over HTTP/2 with nothing but frames (RFC 9113).
+//! Answers that no client reads, over HTTP/2 with nothing but frames (RFC 9113).
 
 use std::{fs, net::SocketAddr, time::Duration};
 

@@ -25,7 +25,7 @@ const AGAIN: Duration = Duration::from_millis(100);
 /// there are, a catalog costs the API server twenty small requests a second.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Where the newest image of a catalog is written first.
+/// Place in which the newest image of a catalog is written first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NewestBy {
     /// The status of the ClusterCatalog: what it names comes to this replica's store later.

@@ -22,7 +22,7 @@ const CHECK_MIN: Duration = Duration::from_secs(1);
 /// Sources that a round pulls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PullMode {
-    /// Those whose digest is not published yet.
+    /// Sources whose digest is not published yet.
     IfChanged,
     /// All, and a publication may lack packages of the one before it.
     Forced,

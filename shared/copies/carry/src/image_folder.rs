@@ -115,7 +115,8 @@ impl ImageFolder<'_> {
             return Ok(Some(format!("{name}: it is not a regular file")));
         }
         if found.len() != part.size {
-            let (has, size) = (found.len(), part.size);
+            let has = found.len();
+            let size = part.size;
             return Ok(Some(format!("{name} has {has} bytes instead of {size}")));
         }
         if self.hashes && hash(&path, digest).map_err(CarryError::file(&path))? != *digest {

@@ -256,7 +256,7 @@ impl MemoryState {
         wakers
     }
 
-    /// Removes a waiter. One that still waits is refused, and memory that nobody took is given
+    /// Removes a waiter. One that still waits is refused, and memory that was not taken is given
     /// back.
     fn remove_waiter(&mut self, key: usize) {
         if let Some(at) = self.queue.iter().position(|waiting| *waiting == key) {

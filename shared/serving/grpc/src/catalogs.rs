@@ -52,7 +52,7 @@ struct KnownCatalogs {
     /// The newest state of each catalog that was asked for. What cannot be served is remembered
     /// too.
     indexes: HashMap<String, KnownIndex>,
-    /// What calls are answered from, by catalog. A catalog stays here after its removal.
+    /// Contents that calls are answered from, by catalog. A catalog stays here after its removal.
     answered: HashMap<String, AnsweredContent>,
 }
 

@@ -87,7 +87,7 @@ pub(crate) enum CloseReason {
     Idle,
     /// The connection was idle when a new one needed its place.
     Replaced,
-    /// What the client has asked for is outdated, and it should ask again.
+    /// The client has asked for something that is outdated, and should ask again.
     Outdated,
     /// The client took too little of its answer.
     Stalled,

@@ -221,7 +221,8 @@ async fn carry_out(args: CarryOutArgs) -> anyhow::Result<Exit> {
 }
 
 async fn carry_in(args: CarryInArgs) -> anyhow::Result<Exit> {
-    let (folder, target) = (&args.folder, &args.cluster.registry);
+    let folder = &args.folder;
+    let target = &args.cluster.registry;
     let carried = CarriedFolder::read(folder)?;
     let tools = Tools::new(&args.copy, Some(target)).await?;
     let path = folder.join(&carried.archive);
@@ -229,7 +230,8 @@ async fn carry_in(args: CarryInArgs) -> anyhow::Result<Exit> {
     let packed = archive.manifest().catalogs.iter();
     let names: Vec<CatalogName> = packed.map(|packed| packed.name.clone()).collect();
     let images_folder = folder.join(IMAGES);
-    let (from, to) = (Some(images_folder.as_path()), ImagePlace::Target(target));
+    let from = Some(images_folder.as_path());
+    let to = ImagePlace::Target(target);
     let mut missing = carried.missing;
     for missing in &missing {
         let folder = folder.display();

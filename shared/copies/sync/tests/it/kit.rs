@@ -37,7 +37,7 @@ pub(crate) type Packages<'a> = &'a [(&'a str, usize)];
 /// index over them.
 pub(crate) const DERIVED: u64 = 3 + 1 + 1 + 10;
 
-/// What is decoded before it is written.
+/// Kinds of objects that are decoded before they are written.
 pub(crate) const DECODED: [Kind; 4] = [
     Kind::All(Encoding::Zstd),
     Kind::All(Encoding::Gzip),

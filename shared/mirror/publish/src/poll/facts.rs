@@ -17,7 +17,7 @@ use crate::PollError;
 /// bounds the facts in memory.
 const BATCH_BYTES: u64 = 16 << 20;
 
-/// What is recorded about new content, and what is known of it.
+/// Facts to record about new content, and the states that have some of them.
 pub(super) struct WantedFacts<'a> {
     /// Store of the published states.
     pub(super) store: &'a dyn Store,

@@ -1,4 +1,4 @@
-//! What one process knows of catalogs that their documents do not say. It is lost with the process.
+//! Facts about catalogs that one process knows and no document has. They are lost with the process.
 
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime};

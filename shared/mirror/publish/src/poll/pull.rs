@@ -1,4 +1,4 @@
-//! What rendering takes from a pull and from published states.
+//! Input of rendering, from a pull and from published states.
 
 use std::collections::HashMap;
 use std::io::{self, Read};

@@ -17,7 +17,7 @@ const BORDER: [u8; 4] = [0, 0, 0xff, 0xff];
 /// Packages by their names, in the order of the catalog.
 type Packages = BTreeMap<String, String>;
 
-/// What is compared of a state: everything but the index.
+/// Objects of a state that are compared: all but the index.
 const MADE: [Kind; 3] = [Kind::All(Encoding::Zstd), GZIP, Kind::Blob];
 
 /// Decodes a gzip member by libdeflate; [`gunzip`] uses zlib.

@@ -47,7 +47,7 @@ pub struct WayHit {
     pub entry: usize,
 }
 
-/// Where a way leads.
+/// Place to which a way leads.
 struct WayEnd {
     start: WayStart,
     first: Option<usize>,

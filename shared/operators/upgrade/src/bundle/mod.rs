@@ -1,4 +1,4 @@
-//! What bundles install, and what changes from one to the next.
+//! Contents of bundles, and the changes from one to the next.
 
 mod contents;
 mod crd;

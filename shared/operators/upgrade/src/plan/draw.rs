@@ -257,7 +257,7 @@ impl Drawing<'_> {
     }
 }
 
-/// What the entries of a channel have in common for the remarks beside them.
+/// Facts about a channel for the remarks beside its entries.
 struct EntryMarks<'a> {
     package: &'a Package,
     heads: HashSet<&'a str>,

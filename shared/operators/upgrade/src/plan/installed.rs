@@ -74,7 +74,7 @@ impl InstalledOperator {
         )
     }
 
-    /// Returns true if the operator moves on when its catalog has a step, and nobody is asked.
+    /// Returns true if the operator moves on when its catalog has a step, without approval.
     pub(crate) fn moves_by_itself(&self) -> bool {
         if self.is_extension {
             return self.pin.is_none();

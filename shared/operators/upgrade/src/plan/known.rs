@@ -46,7 +46,7 @@ pub(super) struct KnownChannel<'a> {
 pub(super) struct LeadingEntries {
     /// All of them.
     pub(super) all: EntryHits,
-    /// Those that do not stop the upgrade of the cluster.
+    /// Entries that do not stop the upgrade of the cluster.
     pub(super) fitting: EntryHits,
 }
 

@@ -52,7 +52,7 @@ pub struct PlannedOperator {
     pub now: UpgradeWay,
     /// Steps that it takes afterwards: from the installed version, or else from `at_least`.
     pub after: UpgradeWay,
-    /// What else is to do or to know, for people.
+    /// Further steps and warnings, for people.
     pub remarks: Vec<String>,
     /// Deprecations of the package, the channel and the last bundle, in the catalog after the
     /// upgrade.

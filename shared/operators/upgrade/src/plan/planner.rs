@@ -17,7 +17,7 @@ use crate::plan::{InstalledOperator, PlanError, PlanInput, PlannedOperator, Upgr
 /// versions of its package.
 const SUGGESTIONS_MAX: usize = 20;
 
-/// What the operators of a plan share while their ways are found.
+/// State that the operators of a plan share while their ways are found.
 pub(super) struct Planner<'a> {
     input: PlanInput<'a>,
     bounds: &'a Bounds,
@@ -35,7 +35,7 @@ pub(super) struct Planner<'a> {
 enum NoWay {
     /// Reason for which there is none, for people.
     Because(String),
-    /// The same, where no entry updates the version.
+    /// Reason for which no entry updates the version, for people.
     NoSteps(String),
     Failed(PlanError),
 }

@@ -27,7 +27,7 @@ const FLOOR_BYTES: u64 = 1 << 19;
 /// Numbers of steps and allocations below this one are not compared.
 const FLOOR_COUNT: u64 = 2000;
 
-/// What an answer costs.
+/// Cost of an answer.
 #[derive(Debug, Clone, Copy)]
 struct AnswerCost {
     steps: u64,

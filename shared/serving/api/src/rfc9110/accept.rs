@@ -58,10 +58,8 @@ fn weighted(element: &[u8]) -> Option<(&[u8], u32)> {
     let Some(at) = element.iter().position(|&byte| byte == b';') else {
         return Some((element, 1000));
     };
-    let (name, parameter) = (
-        element[..at].trim_ascii_end(),
-        element[at + 1..].trim_ascii_start(),
-    );
+    let name = element[..at].trim_ascii_end();
+    let parameter = element[at + 1..].trim_ascii_start();
     let [b'q' | b'Q', b'=', value @ ..] = parameter else {
         return None;
     };

@@ -27,7 +27,8 @@ fn parse_spec(spec: &[u8], length: u64) -> Option<Range<u64>> {
         (b"", suffix) => Some(length - cut(number(suffix)?)..length),
         (first, b"") => Some(cut(number(first)?)..length),
         (first, last) => {
-            let (first, last) = (number(first)?, number(last)?);
+            let first = number(first)?;
+            let last = number(last)?;
             (first <= last).then(|| cut(first)..cut(last.saturating_add(1)))
         }
     }

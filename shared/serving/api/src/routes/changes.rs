@@ -149,7 +149,8 @@ impl App {
                 error => error.into(),
             })?;
         let new = self.read_package(package.new).await?;
-        let (name, size) = (package.name.to_owned(), package.size());
+        let name = package.name.to_owned();
+        let size = package.size();
         let add = move || {
             changes.add(&name, old.as_ref(), new.as_ref());
             changes

@@ -121,9 +121,15 @@ pub(super) async fn search(call: RouteCall<'_>) -> Result<Representation, ApiErr
     let rows = 1 + query.limit;
     let make = || async {
         let content_hash = state.current().content_hash;
-        let (text, offset, limit) = (query.text.clone(), query.offset, query.limit);
-        let (weight, find) = (index.weight(), move || index.find(&query));
-        let found = call.app.catalogs.run(weight, find).await?;
+        let text = query.text.clone();
+        let offset = query.offset;
+        let limit = query.limit;
+        let weight = index.weight();
+        let found = call
+            .app
+            .catalogs
+            .run(weight, move || index.find(&query))
+            .await?;
         Ok(json!({
             "contentHash": content_hash,
             "query": text,
