@@ -247,6 +247,22 @@ impl<'de> DeserializeAs<'de, SystemTime> for Rfc3339 {
     }
 }
 
+/// Text form of times that are compared within a second: RFC 3339 in UTC with milliseconds.
+#[derive(Debug)]
+pub(crate) struct Rfc3339Millis;
+
+impl SerializeAs<SystemTime> for Rfc3339Millis {
+    fn serialize_as<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&humantime::format_rfc3339_millis(*time))
+    }
+}
+
+impl<'de> DeserializeAs<'de, SystemTime> for Rfc3339Millis {
+    fn deserialize_as<D: Deserializer<'de>>(deserializer: D) -> Result<SystemTime, D::Error> {
+        humantime::parse_rfc3339(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::UNIX_EPOCH;

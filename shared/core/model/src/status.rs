@@ -4,7 +4,10 @@ use serde::{Deserialize, Serialize};
 use serde_with::{As, skip_serializing_none};
 use strum::{IntoStaticStr, VariantArray};
 
-use crate::{Document, Sha256, ValidationCounts, current::Rfc3339};
+use crate::{
+    Document, Sha256, ValidationCounts,
+    current::{Rfc3339, Rfc3339Millis},
+};
 
 /// `status.json`: the last poll of a catalog, for people and monitors. Nothing but the saving of
 /// work depends on it.
@@ -129,10 +132,11 @@ impl Status {
 
     /// Counts a pull of a revision that begins now.
     pub fn begin_pull(&mut self, inputs: &PullInputs, now: SystemTime) {
-        let before = self.open_pulls_of(inputs).map_or(0, |open| open.count);
+        let before = self.open_pulls_of(inputs);
         self.open_pulls = Some(OpenPulls {
             inputs: inputs.clone(),
-            count: before.saturating_add(1),
+            count: before.map_or(0, |open| open.count).saturating_add(1),
+            first_begun: before.map_or(now, |open| open.first_begun),
             last_begun: now,
         });
     }
@@ -175,8 +179,11 @@ pub struct OpenPulls {
     pub inputs: PullInputs,
     /// Number of pulls. Each counts itself off at its end.
     pub count: u32,
+    /// Time at which the first of them began.
+    #[serde(with = "As::<Rfc3339Millis>")]
+    pub first_begun: SystemTime,
     /// Time at which the last of them began.
-    #[serde(with = "As::<Rfc3339>")]
+    #[serde(with = "As::<Rfc3339Millis>")]
     pub last_begun: SystemTime,
 }
 

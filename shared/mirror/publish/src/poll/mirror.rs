@@ -1,5 +1,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use source::{Digest, DownloadSpace, Source, Sources};
 use store::Store;
@@ -20,6 +21,8 @@ pub struct Mirror {
     pub(super) progress: Arc<PollProgress>,
     pub(super) metrics: PollMetrics,
     pub(super) known: KnownCatalogs,
+    /// Time at which this mirror was made. Its process has begun no pull before.
+    pub(super) started: SystemTime,
 }
 
 impl Mirror {
@@ -37,6 +40,7 @@ impl Mirror {
         metrics
             .budgets
             .get_or_init(|| (memory.clone(), space.clone()));
+        let started = (settings.env.clock)();
         Self {
             images: images.with_settings(|images| images.download_space = space),
             store,
@@ -47,6 +51,7 @@ impl Mirror {
             progress: Arc::default(),
             metrics,
             known: KnownCatalogs::default(),
+            started,
         }
     }
 

@@ -17,6 +17,9 @@ use crate::{Catalog, PollError, status::update_status};
 /// ran alone, is taken for the fault of the revision.
 const DEATHS_MAX: u32 = 2;
 
+/// Time in which processes that are started at the same time begin their pulls.
+const START_TIME: Duration = Duration::from_secs(10);
+
 /// Pull of one revision that `status.json` records.
 #[derive(Debug)]
 pub(super) struct OpenPull {
@@ -70,18 +73,26 @@ pub(super) fn others(
     count
 }
 
-/// Returns the number of processes that died while they pulled a revision. The pull that began last
-/// may be running for as long as a pull may take, so it counts after that time. A crash that
-/// repeats faster is seen one death later.
+/// Returns the number of processes that died while they pulled a revision, as far as this process
+/// can tell them from those that pull it now.
+///
+/// After the time of a pull all others are dead. Until then the last one may be running, and all
+/// may be if they began at the same time or beside this process. A crash that repeats at once is
+/// seen one death later, and not within [`START_TIME`].
 fn deaths(mirror: &Mirror, catalog: &Catalog, status: &Status, inputs: &PullInputs) -> u32 {
+    let Some(open) = status.open_pulls_of(inputs) else {
+        return 0;
+    };
     let others = others(mirror, &catalog.name, status, inputs);
     let now = (mirror.settings.env.clock)();
     let pull_time = mirror.limits(catalog).pull_time;
-    let last = status.open_pulls_of(inputs).map(|open| open.last_begun);
-    if last.is_some_and(|last| is_within(pull_time, last, now)) {
-        return others.saturating_sub(1);
+    if !is_within(pull_time, open.last_begun, now) {
+        return others;
     }
-    others
+    if is_within(START_TIME, open.first_begun, now) || open.last_begun >= mirror.started {
+        return 0;
+    }
+    others.saturating_sub(1)
 }
 
 /// True if less than `time` has passed. A time in the future was written by a wrong clock.
