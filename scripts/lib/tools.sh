@@ -103,6 +103,11 @@ need_versions() { need_go_command versions "$OPERATOR_REGISTRY" versions; }
 need_opm() { need_go_command opm-oracle "$OPERATOR_REGISTRY" opm; }
 # Takes the steps of upgrades with OLM v0's own resolver.
 need_olm() { need_go_command olm-oracle "$OLM" olm; }
+# The operators of OLM v0 themselves, as `catalog` and `olm`.
+need_olm_operators() {
+  need_go_command catalog "$OLM"
+  need_go_command olm "$OLM"
+}
 # Compares CustomResourceDefinitions with crdify, in the version of OLM v1.
 need_crds() { need_go_command crds "$CATALOGD" crds; }
 # catalogd itself. CRDS is the folder with its CustomResourceDefinitions.
