@@ -99,8 +99,37 @@ fn import_makes_equal_copy() {
         .into_iter()
         .map(|(path, _)| path)
         .collect();
-    let end = format!("-{}.tar", &hash[..12]);
+    let end = format!("-{}.001.tar", &hash[..12]);
     assert!(files.len() == 1 && files[0].ends_with(&end), "{files:?}");
+}
+
+/// The page's pattern matches an archive of any size, and its plain name is understood too.
+#[test]
+fn export_numbers_its_volumes_and_import_takes_pattern_or_name() {
+    let work = Work::published();
+    let program = path().display();
+    work.plays(
+        "0 export --store store --to one.tar
+         > one.001.tar
+         0 export --store store --to many.tar --volume-size 12KB
+         > many.002.tar
+         0 import --store copy one.tar
+         > published
+         0 import --store other many.tar
+         > published
+         1 import --store third none.tar
+         ! none.tar",
+    );
+    for (line, store) in [("one.*.tar", "fourth"), ("many.*.tar", "fifth")] {
+        let mut shell = Command::new("bash");
+        let script = format!("{program} import --store {store} {line}");
+        shell.args(["-c", &script]).current_dir(work.root());
+        Ran::of(&mut shell).exits(0).prints("published");
+        assert!(tree(&work, store) == tree(&work, "copy"), "{line}");
+    }
+    let gone = fs::remove_file(work.path("many.002.tar"));
+    assert!(gone.is_ok());
+    work.plays("1 import --store sixth many.tar\n! volume 2 was not given");
 }
 
 /// A mirror that begins anew has lower serials than its copies, which refuse it.
@@ -165,13 +194,14 @@ fn no_command_waits_for_a_file_that_others_left() {
         "bundle show dir:bundle",
         "export --store store --static tree",
         "export --store store --static locked",
+        "export --store store --to disk/a.tar",
     ] {
         let ran = Ran::within(Duration::from_secs(60), &work.command(line)).exits(1);
         assert!(ran.stderr.contains("not a "), "{line}: {ran:?}");
     }
     // A file of the own side that is left over is written anew, and no link is followed.
     work.write("own", "own");
-    symlink("own", work.path("b.tar.partial")).unwrap();
+    symlink("own", work.path("b.001.tar.partial")).unwrap();
     let export = work.command("export --store store --to b.tar");
     Ran::within(Duration::from_secs(60), &export).exits(0);
     assert_eq!(work.read("own"), "own");
@@ -185,12 +215,12 @@ fn pipes_of_a_shell_are_read() {
     work.run("export --store store --to a.tar").exits(0);
     work.write("installed", "demo-queue 1.0.0\n");
     for (script, said) in [
-        ("P import --store one <(cat a.tar)", "published"),
-        ("cat a.tar | P import --store two -", "published"),
-        ("P import --store three /dev/stdin < a.tar", "published"),
+        ("P import --store one <(cat a.001.tar)", "published"),
+        ("cat a.001.tar | P import --store two -", "published"),
+        ("P import --store three /dev/stdin < a.001.tar", "published"),
         (
             "P export --store store --to b.tar --receipt <(P receipt --store one)",
-            "b.tar",
+            "b.001.tar",
         ),
         (
             "P plan <(cat installed) --store store --from demo --to demo",

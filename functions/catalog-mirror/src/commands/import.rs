@@ -2,7 +2,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 
-use ::sync::{Archive, Importer, Manifest, SyncOptions, VolumeFile};
+use ::sync::{Archive, Importer, Manifest, SyncOptions, VolumeFile, archive_files};
 use anyhow::Context;
 use clap::Args;
 use model::Outcome;
@@ -27,14 +27,16 @@ pub(crate) struct ImportArgs {
     receipt: Option<PathBuf>,
     #[command(flatten)]
     report: ReportArgs,
-    /// All volumes of the archive, in any order, or `-` for one on standard input.
+    /// All volumes of the archive, in any order, or `-` for one on standard input. FILE.tar, as
+    /// `export --to` was told it, stands for FILE.001.tar and those that follow.
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 }
 
 pub(crate) async fn run(args: ImportArgs) -> anyhow::Result<Exit> {
     let trust = wiring::trust(&args.trust)?;
-    let volumes: anyhow::Result<_> = args.files.iter().map(|path| open_input(path)).collect();
+    let files = args.files.iter().flat_map(|path| archive_files(path));
+    let volumes: anyhow::Result<_> = files.map(|path| open_input(&path)).collect();
     // The archive is read before the store is opened: a damaged one must not create a store.
     let archive = Archive::open(volumes?).await?;
     // A new site begins with its first import, so the store may be missing.

@@ -16,7 +16,7 @@ mod report;
 pub use ::fetch::{FetchSettings, FetchSettingsError, read_header_file};
 pub use archive::{
     Archive, ArchiveError, Importer, Manifest, Pack, PackOptions, PackedCatalog, PackedObject,
-    Receipt, VolumeFile, archive_into, receipt, volume_path,
+    Receipt, VolumeFile, WrittenVolume, archive_files, archive_into, receipt,
 };
 pub use copier::Copier;
 pub use error::SyncError;

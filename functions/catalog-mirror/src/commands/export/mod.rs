@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use ::sync::{ArchiveError, Pack, PackOptions, Receipt, volume_path};
+use ::sync::{ArchiveError, Pack, PackOptions, Receipt, WrittenVolume};
 use clap::Args;
 use config::byte_size;
-use model::{CatalogName, ObjectDigest};
-use serde::Serialize;
+use model::CatalogName;
 use serde_json::json;
 use store::Store;
 
@@ -24,8 +23,8 @@ use terminal::{bytes, print_bytes, print_json, print_line, until_closed};
 pub(crate) struct ExportArgs {
     #[command(flatten)]
     store: StoreArgs,
-    /// Archive to write, a folder for one that is named by catalog, day and content hash, or `-`
-    /// for standard output.
+    /// Archive to write: FILE.tar is written as FILE.001.tar. A folder gets one that is named by
+    /// catalog, day and content hash, and `-` is standard output.
     #[arg(long, value_name = "FILE", required_unless_present = "static")]
     to: Option<PathBuf>,
     #[command(flatten)]
@@ -42,7 +41,7 @@ pub(crate) struct ExportArgs {
     #[arg(long)]
     whole: bool,
     /// Write volumes of at most this size, such as 700MB or 4GiB: FILE.001.tar, FILE.002.tar and so
-    /// on.
+    /// on. Default: one volume.
     #[arg(long, value_name = "SIZE", value_parser = byte_size)]
     volume_size: Option<u64>,
     /// Print JSON instead of a table.
@@ -76,6 +75,12 @@ pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<()> {
     };
     let is_url = to.to_string_lossy().contains("://");
     anyhow::ensure!(!is_url, "--to names a file or a folder, not a URL");
+    let is_special = to.exists() && !to.is_dir() && !to.is_file();
+    anyhow::ensure!(
+        !is_special,
+        "--to {} is not a regular file: write - for standard output",
+        to.display()
+    );
     let store = args.store.open_alone(Access::Read).await?;
     let names = published::some_names(&store, &args.names).await?;
     let options = PackOptions {
@@ -149,17 +154,7 @@ fn write(
         }
         return Ok((pack, Vec::new()));
     }
-    let mut volumes = Vec::new();
-    for volume in 1..=pack.manifest().volumes {
-        let path = match volume_size {
-            Some(_) => volume_path(to, volume),
-            None => to.to_owned(),
-        };
-        volumes.push(WrittenVolume {
-            file: path.display().to_string(),
-            stored: pack.write_file(volume, &path)?,
-        });
-    }
+    let volumes = pack.write_files(to)?;
     Ok((pack, volumes))
 }
 
@@ -167,14 +162,6 @@ pub(crate) async fn run_receipt(args: ReceiptArgs) -> anyhow::Result<()> {
     let store = args.store.open_alone(Access::Read).await?;
     let bytes = published::receipt(&store, &args.names).await?;
     print_bytes(&bytes)
-}
-
-/// Volume of an archive that was written. The other side compares its hash.
-#[derive(Serialize)]
-pub(crate) struct WrittenVolume {
-    file: String,
-    #[serde(flatten)]
-    stored: ObjectDigest,
 }
 
 impl Table for WrittenVolume {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use model::{CatalogName, ObjectDigest, Sha256};
+use serde::Serialize;
 use store::Store;
 use tokio::task::spawn_blocking;
 
@@ -48,7 +49,34 @@ impl Manifest {
     }
 }
 
+/// Volume of an archive that was written. The other side compares its hash.
+#[derive(Debug, Serialize)]
+pub struct WrittenVolume {
+    /// Path of the file.
+    pub file: String,
+    /// Size and hash of the file.
+    #[serde(flatten)]
+    pub stored: ObjectDigest,
+}
+
 impl Pack {
+    /// Writes all volumes to files that are numbered from 1, also if there is only one: one pattern
+    /// matches each archive. Blocks, as [`Self::write`].
+    ///
+    /// # Errors
+    /// As [`Self::write_file`].
+    pub fn write_files(&self, to: &Path) -> Result<Vec<WrittenVolume>, ArchiveError> {
+        let mut volumes = Vec::new();
+        for volume in 1..=self.manifest().volumes {
+            let path = volume_path(to, volume);
+            volumes.push(WrittenVolume {
+                file: path.display().to_string(),
+                stored: self.write_file(volume, &path)?,
+            });
+        }
+        Ok(volumes)
+    }
+
     /// Writes one volume to a file, which gets its name when it is complete and on the medium.
     /// Blocks, as [`Self::write`].
     ///
@@ -107,8 +135,24 @@ pub async fn archive_into(
     Ok(name)
 }
 
+/// Returns the files that an argument of an import names: itself, or all volumes of the archive that
+/// an export has written under this name.
+pub fn archive_files(path: &Path) -> Vec<PathBuf> {
+    if path.exists() {
+        return vec![path.to_owned()];
+    }
+    let numbered = (1..).map(|volume| volume_path(path, volume));
+    let volumes: Vec<PathBuf> = numbered.take_while(|volume| volume.exists()).collect();
+    if volumes.is_empty() {
+        // Opening it tells what is wrong.
+        vec![path.to_owned()]
+    } else {
+        volumes
+    }
+}
+
 /// Returns the name of a volume: `name.001.tar` for `name.tar`.
-pub fn volume_path(path: &Path, volume: u32) -> PathBuf {
+fn volume_path(path: &Path, volume: u32) -> PathBuf {
     let extension = path.extension().unwrap_or("tar".as_ref()).to_string_lossy();
     path.with_extension(format!("{volume:03}.{extension}"))
 }

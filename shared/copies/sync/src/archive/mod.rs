@@ -8,7 +8,7 @@ mod pack;
 mod read;
 mod receipt;
 
-pub use self::file::{archive_into, volume_path};
+pub use self::file::{WrittenVolume, archive_files, archive_into};
 pub use self::format::{ArchiveError, Manifest, PackedCatalog, PackedObject};
 pub use self::import::Importer;
 pub use self::pack::{Pack, PackOptions};
