@@ -348,7 +348,7 @@ impl EvilSite {
         let carried = json!({"formatVersion": 1, "archive": "archive.tar",
             "images": [{"image": "r.example/i:1", "digest": digest}]});
         work.write("disk/carry.json", carried.to_string());
-        fs::copy(work.path("archive.tar"), work.path("disk/archive.tar")).expect("it is there");
+        fs::copy(work.path("archive.001.tar"), work.path("disk/archive.tar")).expect("it is there");
         Self {
             work,
             host,
