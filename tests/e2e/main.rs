@@ -3,6 +3,7 @@
 mod access;
 mod binary;
 mod carry;
+mod command_line;
 mod compose;
 mod composed;
 mod config;

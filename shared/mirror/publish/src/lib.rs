@@ -26,7 +26,7 @@ pub use options::{MirrorSettings, PollOptions, SourceLimits};
 pub use poll::composed::ComposedCatalog;
 pub use poll::facts::{CatalogFacts, FactReader, KnownFacts};
 pub use poll::known::PollTimes;
-pub use poll::metrics::{PollMetrics, PollProgress, metric};
+pub use poll::metrics::{PollMetrics, PollPhase, PollProgress, metric};
 pub use poll::mirror::Mirror;
 pub use poll::objects::{StagedAll, WrittenAll};
 pub use poll::order::PollOrder;

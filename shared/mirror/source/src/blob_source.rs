@@ -3,16 +3,17 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use fetch::Traffic;
 use oci::{BlobRef, Digest, ImageIndex, ImageLimits, NamedLimit, UnpackError, parse_document};
 use tokio::sync::mpsc::Sender;
 
-use crate::Error;
 use crate::registry::Session;
 use crate::stream::blocking;
 use crate::verify::{BlobCheck, verify, verify_blob};
+use crate::{Error, PullProgress};
 
 /// Size of a chunk. Large enough for few system calls, small enough to hold several in memory.
 const CHUNK_BYTES: usize = 128 * 1024;
@@ -65,6 +66,14 @@ impl BlobSource {
                 let blob = blob.clone();
                 blocking(move || stream_file(&path, &blob, &to)).await
             }
+        }
+    }
+
+    /// Returns the counts of what is received. What is read from a disk counts nowhere.
+    pub(crate) fn progress(&self) -> Arc<PullProgress> {
+        match self {
+            Self::Registry(session) => session.settings.progress.clone(),
+            Self::Layout(_) => Arc::default(),
         }
     }
 

@@ -123,6 +123,7 @@ pub(crate) async fn copy_image(
     layers.retain(|layer| !empty.contains(layer.digest.as_str()));
 
     let bytes = layers.iter().map(|layer| layer.size).sum();
+    blobs.progress().expect(bytes);
     let space = settings.download_space.take(bytes, || {
         "the layers of the image, which comes too slowly to be read without a copy on disk"
             .to_owned()

@@ -45,6 +45,7 @@ pub(crate) async fn read<S: FileSink + 'static>(
     let (first, mut above) = oneshot::channel();
     let mut pull = Pull::default();
     let mut reads = Vec::new();
+    let mut sizes = Vec::new();
     for (depth, layer) in from_the_top(image).into_iter().enumerate() {
         if empty.contains(layer.digest.as_str()) {
             pull.layers_skipped += 1;
@@ -58,10 +59,13 @@ pub(crate) async fn read<S: FileSink + 'static>(
             root: root.clone(),
             budget: Arc::clone(&budget),
         };
+        sizes.push(layer.size);
         let span = tracing::debug_span!("layer", layer = %layer.digest, bytes = layer.size);
         reads.push(read_layer(blobs, scan, replace(&mut above, next), below).instrument(span));
     }
     let count = reads.len();
+    let progress = blobs.progress();
+    progress.expect(sizes.iter().sum());
     first.send(OverlayState::new(sink)).ok();
     let mut done = stream::iter(reads).buffered(SIDE_BY_SIDE);
     let mut last = None;
@@ -75,6 +79,8 @@ pub(crate) async fn read<S: FileSink + 'static>(
     // Ends the fetches of layers that cannot matter any more.
     drop(done);
     pull.layers_skipped += count - pull.layers_fetched;
+    // Of a layer that was given up a part may be received.
+    progress.skip(sizes.iter().skip(pull.layers_fetched).sum());
     let state = match last {
         Some(state) => state,
         None => above.await.map_err(|_| UnpackError::Abandoned)?,

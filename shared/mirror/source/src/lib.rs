@@ -30,7 +30,7 @@ pub use crate::index::IndexedImage;
 pub use crate::location::{ArchiveLocation, GitLocation};
 pub use crate::registry::Pushed;
 pub use crate::rules::{RegistryMirror, RegistryRule, RegistryRules};
-pub use crate::settings::SourceSettings;
+pub use crate::settings::{PullProgress, SourceSettings};
 pub use crate::signatures::{Lookaside, LookasideError};
 pub use crate::source::{Source, SourceError};
 pub use crate::sources::Sources;

@@ -1,5 +1,7 @@
 //! Settings of this crate, each with its default and the reason for it.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::{path::PathBuf, time::Duration};
 
 use fetch::{FetchSettings, HeaderFiles, Logins};
@@ -44,6 +46,34 @@ pub struct SourceSettings {
     pub download_space: DownloadSpace,
     /// Limits on each image. Default: [`ImageLimits::default`].
     pub limits: ImageLimits,
+    /// Counts of what is received, for a display. Default: counts of its own.
+    pub progress: Arc<PullProgress>,
+}
+
+/// Progress of pulls, for a display.
+#[derive(Debug, Default)]
+pub struct PullProgress {
+    /// Total size of the layers that are fetched or were, in bytes.
+    pub total: AtomicU64,
+    /// Bytes of these layers that were received.
+    pub received: AtomicU64,
+}
+
+impl PullProgress {
+    /// Counts layers that will be fetched.
+    pub(crate) fn expect(&self, bytes: u64) {
+        self.total.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Counts off layers that turned out not to be needed.
+    pub(crate) fn skip(&self, bytes: u64) {
+        self.total.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Counts a part of a layer.
+    pub(crate) fn receive(&self, bytes: usize) {
+        self.received.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
 }
 
 impl SourceSettings {
@@ -75,6 +105,7 @@ impl Default for SourceSettings {
             registry_wait: None,
             download_space: DownloadSpace::default(),
             limits: ImageLimits::default(),
+            progress: Arc::default(),
         }
     }
 }

@@ -292,6 +292,7 @@ impl<'a> Attempt<'a> {
             kinds,
             wanted,
             seen,
+            &mirror.progress,
             judge,
         )
         .await

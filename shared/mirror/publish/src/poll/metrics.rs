@@ -1,4 +1,4 @@
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -7,7 +7,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Metric, Registry};
-use source::DownloadSpace;
+use source::{DownloadSpace, PullProgress};
 use work::MemoryPool;
 
 use crate::{PollError, Report};
@@ -192,4 +192,46 @@ pub struct PollProgress {
     pub files: AtomicU64,
     /// Total size of these files, in bytes.
     pub bytes: AtomicU64,
+    /// Layers of images that are pulled.
+    pub pull: Arc<PullProgress>,
+    /// Number of objects of new content that have to be put.
+    pub objects: AtomicU64,
+    /// Number of these that were put.
+    pub put: AtomicU64,
+    /// Number of polls in each phase.
+    phases: [AtomicU64; 3],
+}
+
+/// Phase of a poll that takes time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PollPhase {
+    /// The source is asked for its revision.
+    Asking,
+    /// The content is pulled or composed, and rendered.
+    Reading,
+    /// The new content is judged and put.
+    Storing,
+}
+
+impl PollProgress {
+    /// Returns the number of polls in a phase.
+    pub fn in_phase(&self, phase: PollPhase) -> u64 {
+        self.phases[phase as usize].load(Ordering::Relaxed)
+    }
+
+    /// Counts a poll in a phase until the result is dropped.
+    pub(super) fn enter(&self, phase: PollPhase) -> InPhase<'_> {
+        let count = &self.phases[phase as usize];
+        count.fetch_add(1, Ordering::Relaxed);
+        InPhase(count)
+    }
+}
+
+/// A poll in a phase. It leaves the phase when this is dropped.
+pub(super) struct InPhase<'a>(&'a AtomicU64);
+
+impl Drop for InPhase<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }

@@ -41,14 +41,19 @@ impl Mirror {
             .budgets
             .get_or_init(|| (memory.clone(), space.clone()));
         let started = (settings.env.clock)();
+        let progress = Arc::<PollProgress>::default();
+        let images = images.with_settings(|images| {
+            images.download_space = space;
+            images.progress = progress.pull.clone();
+        });
         Self {
-            images: images.with_settings(|images| images.download_space = space),
+            images,
             store,
             memory,
             rendering: Arc::new(Semaphore::new(settings.side_by_side.max(1))),
             resolving: Semaphore::new(settings.resolves.max(1)),
             settings,
-            progress: Arc::default(),
+            progress,
             metrics,
             known: KnownCatalogs::default(),
             started,

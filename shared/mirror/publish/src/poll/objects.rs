@@ -1,3 +1,4 @@
+use std::sync::atomic::Ordering;
 use std::{collections::BTreeMap, sync::Arc};
 
 use futures_util::{StreamExt, TryStreamExt, future::try_join_all, stream};
@@ -12,7 +13,7 @@ use work::{Budget, run};
 
 use super::facts::{CatalogFacts, Described, WantedFacts, describe};
 use super::seen::{PackageBundles, SeenBefore};
-use crate::{PollError, PublishError, Transaction};
+use crate::{PollError, PollProgress, PublishError, Transaction};
 
 /// Maximum number of puts in flight: enough to hide the latency of object storage, too few to be
 /// throttled by it.
@@ -36,6 +37,7 @@ pub(super) async fn put_content(
     kinds: Vec<Kind>,
     wanted: WantedFacts<'_>,
     seen: SeenBefore,
+    progress: &PollProgress,
     judge: impl FnOnce(&Described) -> Result<Option<ValidationCounts>, PollError>,
 ) -> Result<PutContent, PollError> {
     let budget = rendering.budget().clone();
@@ -46,7 +48,7 @@ pub(super) async fn put_content(
     let judged = async {
         let described = describe(rendering.clone(), wanted).await?;
         let counts = judge(&described)?;
-        let shards = put_shards(transaction, &rendering);
+        let shards = put_shards(transaction, &rendering, progress);
         let facts = put_facts(transaction, &budget, described.facts);
         let index = put_bytes(transaction, Kind::Index, described.index);
         let packages = rendering
@@ -210,12 +212,19 @@ async fn put_document<D: StoredDocument + Send + 'static>(
     Ok((document, put_bytes(transaction, D::KIND, bytes).await?))
 }
 
-async fn put_shards(transaction: &Transaction, rendering: &Rendering) -> Result<(), PollError> {
+async fn put_shards(
+    transaction: &Transaction,
+    rendering: &Rendering,
+    progress: &PollProgress,
+) -> Result<(), PollError> {
     let new: Vec<_> = rendering
         .shards()
         .iter()
         .filter(|shard| !shard.is_stored())
         .collect();
+    progress
+        .objects
+        .fetch_add(new.len() as u64, Ordering::Relaxed);
     // All at once: each spare of its own would be a write of gc.json.
     let objects = new
         .iter()
@@ -224,7 +233,9 @@ async fn put_shards(transaction: &Transaction, rendering: &Rendering) -> Result<
     let puts = new.into_iter().map(async |shard| {
         let bytes = rendering.compressed(shard)?;
         let object = shard.stored.with_kind(Kind::Package);
-        Ok::<_, PollError>(transaction.put_verified(object, bytes.into()).await?)
+        transaction.put_verified(object, bytes.into()).await?;
+        progress.put.fetch_add(1, Ordering::Relaxed);
+        Ok::<_, PollError>(())
     });
     let begun: Vec<_> = puts.collect();
     let mut written = stream::iter(begun).buffer_unordered(PUTS_IN_FLIGHT);

@@ -22,7 +22,7 @@ use super::found::Found;
 use super::objects::PutContent;
 use super::open_pull::{self, OpenPull};
 use super::validation::{check_packages, judge};
-use crate::{ChangedPackages, ObjectStats, PollError};
+use crate::{ChangedPackages, ObjectStats, PollError, PollPhase};
 
 /// Result of the cheap part of a poll.
 pub(super) enum SourceCheck<'a> {
@@ -120,6 +120,7 @@ async fn begin<'a>(
     recheck: bool,
     learned: &mut Learned,
 ) -> Result<SourceCheck<'a>, PollError> {
+    let _asking = poll.mirror.progress.enter(PollPhase::Asking);
     let attempt = Attempt::begin(poll, recheck, learned.copied.as_ref()).await?;
     learned.revision = Some(attempt.found.revision().clone());
     learned.published = attempt.transaction.current()?.map(PublicationId::from);
@@ -202,11 +203,14 @@ async fn read_and_publish(
         learned.pull = Some(attempt.begin_pull(inputs).await?);
     }
     let empty = poll.empty_layers(learned.empty_layers.as_ref());
+    let reading = poll.mirror.progress.enter(PollPhase::Reading);
     // A recheck renders without the stored shards, since one of them may be the damaged object.
     let reusable = previous.filter(|_| !attempt.recheck);
     let content = attempt
         .read(reusable, &empty, budget, &mut learned.fetched)
         .await?;
+    drop(reading);
+    let _storing = poll.mirror.progress.enter(PollPhase::Storing);
     if content.notices.is_some() {
         learned.notices.clone_from(&content.notices);
     }

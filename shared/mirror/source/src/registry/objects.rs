@@ -105,6 +105,7 @@ impl Session {
             let copying = async {
                 while let Some(chunk) = self.server.fetched(body.chunk().await)? {
                     check.update(&chunk)?;
+                    self.settings.progress.receive(chunk.len());
                     to.send(chunk).await.map_err(|_| UnpackError::Abandoned)?;
                 }
                 if check.is_complete() {

@@ -1,0 +1,40 @@
+//! What a person types: aliases, tips, quiet runs, JSON of each report, and progress.
+
+use std::process::Command;
+
+use crate::support::binary::{Ran, path};
+use crate::support::work::Work;
+
+/// Returns the output of a line at a terminal.
+fn at_terminal(work: &Work, line: &str) -> Ran {
+    let script = format!("stty cols 120 rows 50; exec {} {line}", path().display());
+    let mut command = Command::new("script");
+    command.args(["-qec", &script, "/dev/null"]);
+    Ran::of(command.current_dir(work.root()))
+}
+
+#[test]
+fn poll_at_a_terminal_moves_through_its_phases() {
+    let work = Work::new();
+    for at in 0..1500 {
+        let name = format!("package-{at}");
+        let text = "long description of a bundle ".repeat(200);
+        let lines = format!(
+            "{{\"schema\":\"olm.package\",\"name\":\"{name}\",\"defaultChannel\":\"c\"}}\n\
+             {{\"schema\":\"olm.channel\",\"package\":\"{name}\",\"name\":\"c\",\"entries\":[{{\"name\":\"{name}.v1\"}}]}}\n\
+             {{\"schema\":\"olm.bundle\",\"package\":\"{name}\",\"name\":\"{name}.v1\",\"image\":\"r.example/{name}:1\",\
+             \"properties\":[{{\"type\":\"olm.package\",\"value\":{{\"packageName\":\"{name}\",\"version\":\"1.0.0\"}}}},\
+             {{\"type\":\"text\",\"value\":\"{text}\"}}]}}\n"
+        );
+        work.write(&format!("catalog/{name}.json"), lines);
+    }
+    let line = "poll --store store --catalog c=dir:catalog";
+    let shown = at_terminal(&work, line).exits(0).stdout;
+    assert!(
+        shown.contains("0 of 1 catalogs done, 1 reading ("),
+        "{shown}"
+    );
+    assert!(shown.contains("1 storing ("), "{shown}");
+    assert!(shown.contains("of 1500 packages)"), "{shown}");
+    assert!(shown.contains("published"), "{shown}");
+}
