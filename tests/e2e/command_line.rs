@@ -5,6 +5,23 @@ use std::process::Command;
 use crate::support::binary::{Ran, path};
 use crate::support::work::Work;
 
+/// With `--images-at` alone there are manifests of images only, and never an empty answer.
+#[test]
+fn manifests_without_the_url_of_the_mirror_are_those_of_images() {
+    let work = Work::published();
+    work.plays(
+        "0 manifests --store store --images-at r.example/x
+         > kind: ImageDigestMirrorSet
+         - ClusterCatalog
+         0 manifests --store store --images-at r.example/x --kind registries-conf
+         > r.example/x
+         1 manifests --store store --images-at r.example/x --kind clustercatalog
+         ! name the mirror with --url
+         1 manifests --store store --images-at r.example/x --kind catalogsource-address
+         ! name the mirror with --url",
+    );
+}
+
 /// Returns the output of a line at a terminal.
 fn at_terminal(work: &Work, line: &str) -> Ran {
     let script = format!("stty cols 120 rows 50; exec {} {line}", path().display());

@@ -108,6 +108,11 @@ pub(crate) async fn run(args: ManifestsArgs) -> anyhow::Result<()> {
         );
         return print_text(&carry::yaml(&documents)?);
     };
+    let is_of_mirror = !matches!(args.kind, ManifestKind::All) && !args.kind.is_of_images();
+    anyhow::ensure!(
+        args.url.is_some() || !is_of_mirror,
+        "name the mirror with --url: manifests of this kind lead to it"
+    );
     if target.is_plain {
         say(&TargetRegistry::plain_warning(&target.host));
     }
