@@ -135,7 +135,9 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
         anyhow::ensure!(args.grpc.grpc.is_none(), problem);
         (None::<SocketAddr>, async {}, Vec::new())
     };
-    tracing::info!(address = %listener.local_addr()?, store = %place, "listening");
+    let address = listener.local_addr()?;
+    let url = server.url(address);
+    tracing::info!(%address, url, store = %place, "listening");
     if let Some(address) = grpc {
         tracing::info!(%address, "answering the registry API");
     }

@@ -1,3 +1,4 @@
+use std::net::SocketAddr;
 use std::{io, path::PathBuf, sync::Arc, time::Duration};
 
 use axum::Router;
@@ -91,6 +92,16 @@ impl Server {
     pub fn with_users(mut self, path: PathBuf) -> Result<Self, FileError> {
         self.authenticator = Some(Authenticator::new(path, self.metrics.clone())?);
         Ok(self)
+    }
+
+    /// Returns the URL under which this host reaches a server at an address.
+    pub fn url(&self, address: SocketAddr) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        if address.ip().is_unspecified() {
+            format!("{scheme}://localhost:{}/", address.port())
+        } else {
+            format!("{scheme}://{address}/")
+        }
     }
 
     /// Returns the memory for the answers of this server.
