@@ -5,6 +5,43 @@ use std::process::Command;
 use crate::support::binary::{Ran, path};
 use crate::support::work::Work;
 
+#[test]
+fn words_of_other_programs_work_or_lead_to_the_command() {
+    let work = Work::published();
+    work.plays(
+        "0 list --store store
+         > oci:example
+         0 log --store store demo
+         > SERIAL
+         2 status
+         ! `ls` lists the catalogs
+         - validate
+         2 pull
+         ! `poll` publishes
+         2 mirror
+         ! `carry` brings
+         2 serv
+         ! 'serve'
+         0 remove --store store demo
+         > removed 2 documents",
+    );
+}
+
+#[test]
+fn help_of_each_command_ends_with_the_manual() {
+    let work = Work::new();
+    for line in [
+        "--help",
+        "plan --help",
+        "carry out --help",
+        "bundle diff -h",
+    ] {
+        let help = work.run(line).exits(0).stdout;
+        let end = "Manual: https://catalog-mirror.github.io/catalog-mirror/\n";
+        assert!(help.ends_with(end), "{line}: {help}");
+    }
+}
+
 /// With `--images-at` alone there are manifests of images only, and never an empty answer.
 #[test]
 fn manifests_without_the_url_of_the_mirror_are_those_of_images() {

@@ -13,6 +13,7 @@ mod progress;
 mod published;
 mod reports;
 mod table;
+mod tips;
 mod wiring;
 
 use clap::CommandFactory;
@@ -29,7 +30,7 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> Exit {
     complete::answer(commands::Cli::command);
-    let cli: commands::Cli = config::parse_arguments();
+    let cli: commands::Cli = config::parse_arguments(tips::GUIDANCE);
     config::logs::init(cli.log_format, cli.log_filter());
     // To start again takes 5 ms, as long as a small command needs in all.
     if !cli.moves_no_catalog()

@@ -36,7 +36,7 @@ use std::process::ExitCode;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    let flags: flags::Flags = config::parse_arguments();
+    let flags: flags::Flags = config::parse_arguments(config::Guidance::default());
     config::logs::init(config::logs::LogFormat::Text, flags.log_filter());
     if let Err(error) = server::limit_arenas(true) {
         tracing::debug!(%error, "cannot start again with fewer arenas");

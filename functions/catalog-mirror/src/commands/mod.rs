@@ -97,8 +97,10 @@ enum Command {
     /// ImageSetConfiguration selects.
     Compose(compose::ComposeArgs),
     /// List the published catalogs, or the packages of one.
+    #[command(visible_alias = "list")]
     Ls(ls::LsArgs),
     /// List the states of a catalog that were published, and what each changed.
+    #[command(visible_alias = "log")]
     History(history::HistoryArgs),
     /// Bring catalogs and their images from an ImageSetConfiguration to a registry, by a folder
     /// that is carried or at once.
@@ -131,6 +133,7 @@ enum Command {
     /// Print the manifests with which clusters use the mirror.
     Manifests(manifests::ManifestsArgs),
     /// Remove a catalog from the store. Its shards stay until `gc`.
+    #[command(visible_alias = "remove")]
     Rm(rm::RmArgs),
     /// Bring a store up to date with another mirror.
     Sync(sync::SyncArgs),

@@ -2,25 +2,66 @@
 
 use std::io::Write;
 
-use clap::Parser;
 use clap::error::{ContextKind, ContextValue, Error};
+use clap::{Command, Parser};
 use model::text::{is_unprintable, line, value_without_secrets, without_secrets};
 
 /// Longest argument that an error shows, in characters.
 const SHOWN_CHARS: usize = 1000;
 
+/// Guidance for people who type a command line.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Guidance {
+    /// Address of the manual, with which the help of each command ends. Default: none.
+    pub manual: Option<&'static str>,
+    /// Words that people type and that are no command, each with a tip.
+    pub tips: &'static [(&'static str, &'static str)],
+}
+
 /// Parses the command line. Prints help or an error, and exits, as [`Parser::parse`] does. An error
 /// shows neither the secrets of URLs, because logs of pods and of cron jobs keep it, nor what
 /// changes a terminal.
-pub fn parse_arguments<P: Parser>() -> P {
-    P::try_parse().unwrap_or_else(|mut error| {
+pub fn parse_arguments<P: Parser>(guidance: Guidance) -> P {
+    let mut command = P::command();
+    if let Some(manual) = guidance.manual {
+        command = with_manual(command, manual);
+    }
+    let parsed = command
+        .try_get_matches_from_mut(std::env::args_os())
+        .and_then(|mut matches| P::from_arg_matches_mut(&mut matches));
+    parsed.unwrap_or_else(|error| {
+        let mut error = error.format(&mut command);
         if !error.use_stderr() {
             error.exit();
         }
+        give_tip(&mut error, guidance.tips);
         // What cannot be written there can be told nowhere.
         write!(anstream::stderr(), "{}", shown(&mut error)).ok();
         std::process::exit(error.exit_code());
     })
+}
+
+/// Ends the help of a command, and of all commands below it, with the address of the manual.
+fn with_manual(command: Command, manual: &str) -> Command {
+    let mut help = String::new();
+    if let Some(text) = command.get_after_help() {
+        help = format!("{text}\n\n");
+    }
+    let command = command.after_help(format!("{help}Manual: {manual}"));
+    command.mut_subcommands(|command| with_manual(command, manual))
+}
+
+/// Puts a tip in place of the command whose name is similar to an unknown word.
+fn give_tip(error: &mut Error, tips: &[(&'static str, &'static str)]) {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return;
+    };
+    let Some((_, tip)) = tips.iter().find(|(known, _)| known == word) else {
+        return;
+    };
+    error.remove(ContextKind::SuggestedSubcommand);
+    let tip = ContextValue::StyledStrs(vec![(*tip).into()]);
+    error.insert(ContextKind::Suggested, tip);
 }
 
 /// Returns the text of an error, in colours.
@@ -69,6 +110,32 @@ mod tests {
             .subcommand(Command::new("sync"));
         let words = std::iter::once(&"program").chain(arguments);
         shown(&mut command.try_get_matches_from(words).unwrap_err())
+    }
+
+    #[test]
+    fn help_of_each_command_ends_with_the_manual() {
+        let inner = Command::new("sync").after_help("Examples: none");
+        let mut command = with_manual(Command::new("program").subcommand(inner), "https://m");
+        let help = command.render_help().to_string();
+        assert!(help.ends_with("\n\nManual: https://m\n"), "{help}");
+        let inner = command.find_subcommand_mut("sync").unwrap();
+        let help = inner.render_help().to_string();
+        let end = "\n\nExamples: none\n\nManual: https://m\n";
+        assert!(help.ends_with(end), "{help}");
+    }
+
+    #[test]
+    fn error_of_a_known_word_has_its_tip_alone() {
+        let error_of = |word: &str| {
+            let command = Command::new("program").subcommand(Command::new("sync"));
+            let mut error = command.try_get_matches_from(["program", word]).unwrap_err();
+            give_tip(&mut error, &[("synk", "`carry` does it")]);
+            shown(&mut error)
+        };
+        let error = error_of("synk");
+        assert!(error.contains("`carry` does it"), "{error}");
+        assert!(!error.contains("sync"), "{error}");
+        assert!(error_of("synq").contains("sync"));
     }
 
     #[test]

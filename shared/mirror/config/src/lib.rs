@@ -10,5 +10,5 @@ mod problems;
 #[cfg(feature = "catalogs")]
 pub use self::catalogs::*;
 #[cfg(feature = "clap")]
-pub use self::command_line::parse_arguments;
+pub use self::command_line::{Guidance, parse_arguments};
 pub use self::problems::{ConfigProblems, Variables, failure};

@@ -1,0 +1,41 @@
+//! What people type who know other programs, and where they find more.
+
+use config::Guidance;
+
+/// Guidance of the command line.
+pub(crate) const GUIDANCE: Guidance = Guidance {
+    manual: Some("https://catalog-mirror.github.io/catalog-mirror/"),
+    tips: &[
+        ("status", LS),
+        ("show", LS),
+        ("get", LS),
+        ("info", LS),
+        ("describe", LS),
+        ("packages", LS),
+        ("check", "`validate` checks a catalog, and `verify` a store"),
+        ("fsck", "`verify` checks a store"),
+        ("pull", POLL),
+        ("update", POLL),
+        ("fetch", POLL),
+        ("refresh", POLL),
+        ("mirror", CARRY),
+        ("copy", CARRY),
+        ("push", CARRY),
+        ("delete", "`rm` removes catalogs from a store"),
+        ("start", SERVE),
+        ("run", SERVE),
+        ("server", SERVE),
+        ("prune", GC),
+        ("clean", GC),
+        ("undo", ROLLBACK),
+        ("revert", ROLLBACK),
+    ],
+};
+
+const LS: &str = "`ls` lists the catalogs with their last polls, and `ls NAME` the packages of one";
+const POLL: &str = "`poll` publishes what has changed, and `sync` copies another mirror";
+const CARRY: &str =
+    "`carry` brings catalogs and images to a registry, and `sync` copies another mirror";
+const SERVE: &str = "`serve` polls catalogs and serves them";
+const GC: &str = "`gc` removes objects that nothing needs";
+const ROLLBACK: &str = "`rollback` publishes an earlier state again";
