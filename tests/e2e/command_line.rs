@@ -42,6 +42,42 @@ fn help_of_each_command_ends_with_the_manual() {
     }
 }
 
+#[test]
+fn quiet_prints_results_and_errors_only() {
+    let work = Work::published();
+    work.run("sync store copy --quiet").exits(0);
+    let lines = [
+        "poll -q --store store --catalog demo=oci:example:v2",
+        "rollback -q --store store demo --previous",
+        "sync -q store copy",
+        "export -q --store store --to a.tar",
+        "export -q --store store --static tree",
+        "import -q --store imported a.tar",
+        "import -q --store imported a.tar",
+        "gc -q --store store",
+        "rm -q --store copy demo",
+    ];
+    for line in lines {
+        let ran = work.run(line).exits(0);
+        assert!(
+            ran.stdout.is_empty() && ran.stderr.is_empty(),
+            "{line}: {ran:#?}"
+        );
+    }
+    work.plays(
+        "0 ls -q --store store
+         > demo
+         1 poll -q --store store --catalog demo=oci:example:none
+         ! demo: 
+         1 rm -q --store store none
+         ! the store has no catalog none
+         2 poll -q -v --store store
+         ! cannot be used with",
+    );
+    let report = work.run("sync -q --json store other").exits(0).json();
+    assert_eq!(report[0]["outcome"], "published");
+}
+
 /// With `--images-at` alone there are manifests of images only, and never an empty answer.
 #[test]
 fn manifests_without_the_url_of_the_mirror_are_those_of_images() {

@@ -92,6 +92,7 @@ const APART: &[&str] = &[
     "--help",
     "--version",
     "--verbose",
+    "--quiet",
     "--watch",
     "--log-format",
 ];

@@ -32,6 +32,9 @@ fn main() -> Exit {
     complete::answer(commands::Cli::command);
     let cli: commands::Cli = config::parse_arguments(tips::GUIDANCE);
     config::logs::init(cli.log_format, cli.log_filter());
+    if cli.quiet {
+        terminal::limit_output(terminal::Output::None);
+    }
     // To start again takes 5 ms, as long as a small command needs in all.
     if !cli.moves_no_catalog()
         && let Err(error) = server::limit_arenas(cli.runs_for_long())

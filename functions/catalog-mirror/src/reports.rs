@@ -3,10 +3,10 @@
 use model::Outcome;
 use publish::{ChangedPackages, Report};
 use sync::SyncReport;
-use terminal::{Exit, bytes, cell, millis, print_error, say, short};
+use terminal::{Exit, bytes, cell, millis, print_error, remark, say, short};
 
 use crate::args::ReportArgs;
-use crate::table::{Column, Table, print};
+use crate::table::{Column, Table, print_done};
 
 /// Text about a catalog after a rollback.
 pub(crate) const HELD_BACK: &str =
@@ -31,10 +31,10 @@ impl Table for Report {
 
 /// Prints the reports of polls and rollbacks, then their errors.
 pub(crate) fn print_polls(reports: &[Report], json: bool) -> anyhow::Result<()> {
-    print(reports, json)?;
+    print_done(reports, json)?;
     for report in reports.iter().filter(|_| !json) {
         for notice in &report.notices {
-            say(&format!("notice: {}: {notice}", report.catalog));
+            remark(&format!("notice: {}: {notice}", report.catalog));
         }
         print_error(&report.catalog, report.error_text());
     }
@@ -69,16 +69,16 @@ pub(crate) fn changes(changes: &ChangedPackages) -> String {
 /// Prints the reports of a sync or an import, then fetched and repaired objects and errors. Returns
 /// the exit code for them.
 pub(crate) fn print_copies(reports: &[SyncReport], args: ReportArgs) -> anyhow::Result<Exit> {
-    print(reports, args.json)?;
+    print_done(reports, args.json)?;
     for report in reports.iter().filter(|_| !args.json) {
         let name = &report.catalog;
         for key in &report.not_rebuilt {
-            say(&format!(
+            remark(&format!(
                 "{name}: {key} was fetched: the compressor of this program produces other bytes"
             ));
         }
         for key in &report.repaired {
-            say(&format!("{name}: {key} was replaced"));
+            remark(&format!("{name}: {key} was replaced"));
         }
         if report.not_served {
             say(&format!(

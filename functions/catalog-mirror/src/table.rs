@@ -1,7 +1,7 @@
 //! Columns of the tables that commands print.
 
 use serde::Serialize;
-use terminal::{print_marked, print_report};
+use terminal::{Output, is_shown, print_marked, print_report};
 
 /// Head of a column, and the cell of a value in it.
 pub(crate) type Column<T> = (&'static str, fn(&T) -> String);
@@ -18,6 +18,14 @@ pub(crate) trait Table: Sized + 'static {
 /// Prints values as a JSON array for programs, or as a table for people.
 pub(crate) fn print<T: Table + Serialize>(values: &[T], json: bool) -> anyhow::Result<()> {
     print_report(&values, json, |values| print_table(values))
+}
+
+/// Prints a report of what was done, as [`print()`] does, unless reports for people are hidden.
+pub(crate) fn print_done<T: Table + Serialize>(values: &[T], json: bool) -> anyhow::Result<()> {
+    if json || is_shown(Output::Reports) {
+        print(values, json)?;
+    }
+    Ok(())
 }
 
 /// Prints values as a table for people.

@@ -7,7 +7,7 @@ use anyhow::Context;
 use clap::Args;
 use inspect::write_image;
 use source::Source;
-use terminal::{cell, print_line, print_report, print_text, say};
+use terminal::{cell, print_line, print_report, print_text, remark};
 
 use crate::args::{CatalogAccess, is_source};
 use crate::table::{Column, Table, print_table};
@@ -89,7 +89,7 @@ pub(crate) async fn run(args: ComposeArgs) -> anyhow::Result<()> {
     };
     let written = write_image(&reader.sources, &target, composed.rendering).await?;
     if written.was_there {
-        say(&format!(
+        remark(&format!(
             "{target} is this image already; nothing was pushed"
         ));
     }
@@ -98,10 +98,10 @@ pub(crate) async fn run(args: ComposeArgs) -> anyhow::Result<()> {
 
 fn print_notices(explanation: &Explanation) {
     for notice in &explanation.notices {
-        say(&format!("notice: {notice}"));
+        remark(&format!("notice: {notice}"));
     }
     if explanation.more_notices > 0 {
-        say(&format!(
+        remark(&format!(
             "notice: {} more notices",
             explanation.more_notices
         ));
@@ -126,7 +126,7 @@ fn chosen(file: ComposeFile, args: &ComposeArgs) -> anyhow::Result<Composition> 
                 unused.push("blockedImages");
             }
             if !unused.is_empty() {
-                say(&format!(
+                remark(&format!(
                     "notice: not used by the mirror: {}",
                     unused.join(", ")
                 ));

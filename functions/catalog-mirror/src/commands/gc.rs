@@ -5,7 +5,9 @@ use serde_json::json;
 use upkeep::{GcError, GcOptions, GcReport, GcStep, NextStep};
 
 use crate::args::{Access, KeyArgs, StoreArgs, files_and_keys};
-use terminal::{Exit, bytes, cell, print_line, print_rows, printable};
+use terminal::{
+    Exit, Output, bytes, cell, is_shown, print_done, print_line, print_rows, printable,
+};
 
 #[derive(Debug, Args)]
 #[command(
@@ -75,7 +77,7 @@ fn print_collection(report: &GcReport) -> anyhow::Result<()> {
         condemned = "would be condemned";
     }
     let next = report.next.map(next).unwrap_or_default();
-    print_line(&format!("gc {step}; the state is {}{next}", report.state))?;
+    print_done(&format!("gc {step}; the state is {}{next}", report.state))?;
     let is_marked = report.snapshots > 0 || report.kept.objects > 0;
     let rows = [
         ("kept", is_marked.then_some(report.snapshots), report.kept),
@@ -91,7 +93,9 @@ fn print_collection(report: &GcReport) -> anyhow::Result<()> {
             bytes(objects.bytes),
         ]
     });
-    print_rows(&["", "SNAPSHOTS", "OBJECTS", "SIZE"], &rows)?;
+    if is_shown(Output::Reports) {
+        print_rows(&["", "SNAPSHOTS", "OBJECTS", "SIZE"], &rows)?;
+    }
     for state in &report.unreadable {
         print_line(&format!(
             "{}: an earlier snapshot is damaged and keeps nothing: {}",

@@ -2,7 +2,7 @@ use carry::{ImageChecks, check_images, images_document, missing, pullable, skope
 use clap::{Args, ValueEnum};
 use model::CatalogName;
 use olm::BundleSelection;
-use terminal::{Exit, print_json, print_text, say};
+use terminal::{Exit, print_json, print_text, remark, say};
 
 use crate::args::{Access, CatalogAccess};
 use crate::{needs, published, wiring};
@@ -84,7 +84,7 @@ pub(crate) async fn run(args: ImagesArgs) -> anyhow::Result<Exit> {
     };
     let missing = missing(needs, &checks);
     missing.iter().for_each(|line| say(line));
-    say(&sum(&checks));
+    remark(&sum(&checks));
     Ok(Exit::of_check(missing.is_empty()))
 }
 

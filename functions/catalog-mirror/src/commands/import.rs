@@ -7,7 +7,7 @@ use anyhow::Context;
 use clap::Args;
 use model::Outcome;
 
-use terminal::{Exit, printable, say, short};
+use terminal::{Exit, printable, remark, short};
 
 use crate::args::{Access, AllowArgs, ReportArgs, StoreArgs, TrustArgs};
 use crate::published::receipt;
@@ -58,7 +58,7 @@ pub(crate) async fn run(args: ImportArgs) -> anyhow::Result<Exit> {
         .iter()
         .all(|report| report.outcome == Outcome::Unchanged)
     {
-        say(&format!(
+        remark(&format!(
             "{exported} brings nothing new: the store has its state already"
         ));
     }

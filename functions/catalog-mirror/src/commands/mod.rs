@@ -62,6 +62,10 @@ pub(crate) struct Cli {
     /// Log more: -v for info, -vv for debug. RUST_LOG overrides it.
     #[arg(long, short, global = true, action = ArgAction::Count)]
     verbose: u8,
+
+    /// Print results and errors only: no progress, no remarks, and no report of what was done.
+    #[arg(long, short, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
 }
 
 /// Text of `--version`: version, commit, compiler, target and profile, for bug reports. `build.rs`
@@ -197,6 +201,7 @@ impl Cli {
         // They turn a failed report into the error that `main` prints.
         let returns_error = matches!(&self.command, Command::Diff(_) | Command::Demo(_));
         match self.verbose {
+            0 if self.runs_for_long() && self.quiet => "warn",
             0 if self.runs_for_long() => "info",
             0 => "warn,report=off",
             1 if returns_error => "info,report=off",

@@ -14,7 +14,7 @@ use crate::args::CatalogAccess;
 use crate::catalog::{self, CATALOG_HELP};
 use crate::table::{Column, Table, print_table};
 use crate::wiring;
-use terminal::{Exit, cell, print_report, print_text, printable, say, wrapped};
+use terminal::{Exit, cell, print_report, print_text, printable, remark, wrapped};
 
 #[derive(Debug, Args)]
 #[command(after_help = format!("\
@@ -105,12 +105,12 @@ pub(crate) async fn run(args: PlanArgs) -> anyhow::Result<Exit> {
         }
     }
     for notice in &notices {
-        say(&format!("notice: {notice}"));
+        remark(&format!("notice: {notice}"));
     }
     work::run(bounds.budget.clone(), move || {
         if args.imageset {
             for left_out in plan.left_out() {
-                say(&format!("notice: {left_out}"));
+                remark(&format!("notice: {left_out}"));
             }
             terminal::print_text(&carry::yaml(&[plan.image_set()])?)?;
         } else {

@@ -2,7 +2,7 @@ use std::slice;
 
 use clap::Args;
 use model::CatalogName;
-use terminal::{Exit, print_failure, print_line, printable};
+use terminal::{Exit, print_done, print_failure, printable};
 
 use crate::args::{Access, StoreArgs};
 use crate::published;
@@ -26,7 +26,7 @@ pub(crate) async fn run(args: ReleaseArgs) -> anyhow::Result<Exit> {
     match publish::release(&*store, name).await? {
         Some(held) => {
             let revision = printable(&held.inputs.revision);
-            print_line(&format!("{name}: the next poll publishes {revision}"))?;
+            print_done(&format!("{name}: the next poll publishes {revision}"))?;
             Ok(Exit::Success)
         }
         None => {

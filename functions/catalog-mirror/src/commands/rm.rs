@@ -4,7 +4,7 @@ use model::CatalogName;
 
 use crate::args::{Access, StoreArgs};
 use crate::published;
-use terminal::{Exit, join, print_failure, print_line, say};
+use terminal::{Exit, join, print_done, print_failure, say};
 
 #[derive(Debug, Args)]
 pub(crate) struct RmArgs {
@@ -35,7 +35,7 @@ pub(crate) async fn run(args: RmArgs) -> anyhow::Result<Exit> {
         }
         let removed = publish::remove(&*store, name).await;
         match removed.with_context(|| format!("cannot remove {name}"))? {
-            Some(removed) => print_line(&format!(
+            Some(removed) => print_done(&format!(
                 "{name}: removed {removed} documents. Its objects stay until `catalog-mirror gc` has collected them."
             ))?,
             None => {

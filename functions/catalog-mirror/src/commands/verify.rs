@@ -9,7 +9,7 @@ use crate::args::{Access, StoreArgs};
 use crate::table::{Column, Table, print};
 use crate::{published, wiring};
 use terminal::Exit;
-use terminal::{bytes, print_text, say};
+use terminal::{bytes, print_text, remark, say};
 
 const REPAIR: &str = "Repair";
 
@@ -74,7 +74,7 @@ pub(crate) async fn run(args: VerifyArgs) -> anyhow::Result<Exit> {
 async fn repair(copier: &Copier, catalog: &CatalogName) -> anyhow::Result<Verification> {
     let repair = copier.repair(catalog).await?;
     for key in &repair.repaired {
-        say(&format!("{key} was repaired"));
+        remark(&format!("{key} was repaired"));
     }
     for (key, error) in repair.failed {
         say(&format!("{key} cannot be repaired: {error}"));

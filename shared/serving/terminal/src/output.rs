@@ -1,6 +1,7 @@
 //! Printing results: tables for people, JSON and YAML for programs.
 
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, SystemTime};
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
@@ -10,6 +11,46 @@ use serde::Serialize;
 /// Longest text in a cell or a line, in characters. Names and messages of a catalog may have any
 /// length.
 const TEXT_CHARS: usize = 2000;
+
+/// Output of a program beside results and errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Output {
+    /// Nothing.
+    None,
+    /// Progress and remarks, on standard error.
+    Remarks,
+    /// Reports of what was done too, on standard output.
+    Reports,
+}
+
+/// Largest output that is shown.
+static SHOWN: AtomicU8 = AtomicU8::new(Output::Reports as u8);
+
+/// Shows no more than this from now on.
+pub fn limit_output(most: Output) {
+    SHOWN.fetch_min(most as u8, Ordering::Relaxed);
+}
+
+/// Returns true if output of this kind is shown.
+pub fn is_shown(output: Output) -> bool {
+    output as u8 <= SHOWN.load(Ordering::Relaxed)
+}
+
+/// Prints a line of a report of what was done, unless reports are hidden.
+pub fn print_done(line: &str) -> anyhow::Result<()> {
+    if is_shown(Output::Reports) {
+        print_line(line)?;
+    }
+    Ok(())
+}
+
+/// Prints a remark, which tells no failure, to standard error, unless remarks are hidden.
+pub fn remark(line: &str) {
+    if is_shown(Output::Remarks) {
+        say(line);
+    }
+}
 
 /// Returns a text of at most so many characters, with an ellipsis in place of what was cut off.
 pub fn cut(text: &str, most: usize) -> String {
@@ -154,13 +195,13 @@ pub fn millis(duration: Duration) -> String {
 /// Time between two updates of the line.
 const UPDATE_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Shows a line with the time and counts on standard error until the bar is cleared. A quiet one is
-/// hidden, and so is one without a terminal.
+/// Shows a line with the time and counts on standard error until the bar is cleared. It is hidden if
+/// it is quiet, if remarks are, and without a terminal.
 pub fn show_progress(
     quiet: bool,
     counts: impl Fn() -> String + Clone + Send + Sync + 'static,
 ) -> ProgressBar {
-    if quiet {
+    if quiet || !is_shown(Output::Remarks) {
         return ProgressBar::hidden();
     }
     let style = ProgressStyle::with_template("{spinner} {elapsed} {counts}");

@@ -16,8 +16,8 @@ use store::Store;
 use self::tree::TreeArgs;
 use crate::args::{Access, StoreArgs};
 use crate::published;
-use crate::table::{Column, Table, print};
-use terminal::{bytes, print_bytes, print_json, print_line, until_closed};
+use crate::table::{Column, Table, print_done};
+use terminal::{bytes, print_bytes, print_json, until_closed};
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
@@ -107,14 +107,14 @@ pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<()> {
             "volumes": volumes,
         }))?;
     } else if is_file {
-        print(&volumes, false)?;
+        print_done(&volumes, false)?;
         let packed = pack.manifest().catalogs.iter();
         let hashes: BTreeSet<_> = packed.map(|packed| packed.content_hash).collect();
         let options: String = hashes
             .iter()
             .map(|hash| format!(" --since {hash}"))
             .collect();
-        print_line(&format!(
+        terminal::print_done(&format!(
             "what changes after this: catalog-mirror export{options}"
         ))?;
     }

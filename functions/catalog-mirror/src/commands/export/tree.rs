@@ -8,9 +8,9 @@ use config::poll_interval;
 use store::StorePlace;
 
 use crate::args::{Access, StoreArgs};
-use crate::table::{Column, Table, print};
+use crate::table::{Column, Table, print_done};
 use crate::wiring;
-use terminal::{bytes, say};
+use terminal::{bytes, remark};
 
 #[derive(Debug, Args)]
 pub(crate) struct TreeArgs {
@@ -43,8 +43,8 @@ pub(super) async fn run(args: &TreeArgs, from: &StoreArgs, json: bool) -> anyhow
     };
     let round = async || {
         let report = export(store.clone(), target.clone(), SystemTime::now()).await?;
-        report.notices().iter().for_each(|notice| say(notice));
-        print(&[report], json)
+        report.notices().iter().for_each(|notice| remark(notice));
+        print_done(&[report], json)
     };
     match args.watch {
         None => round().await,
