@@ -78,6 +78,28 @@ fn quiet_prints_results_and_errors_only() {
     assert_eq!(report[0]["outcome"], "published");
 }
 
+#[test]
+fn rm_and_keygen_report_in_json() {
+    let work = Work::published();
+    let made = work.run("keygen --json key").exits(0).json();
+    assert_eq!(made["privateKey"], "key");
+    assert_eq!(made["publicKey"], "key.pub");
+    let line = work.run("keygen other").exits(0).stdout;
+    assert_eq!(
+        made["keyId"].as_str().unwrap().len(),
+        line.find(' ').unwrap()
+    );
+
+    let removed = work
+        .run("rm --json --store store demo none")
+        .exits(1)
+        .json();
+    assert_eq!(removed[0]["catalog"], "demo");
+    assert_eq!(removed[0]["documents"], 2);
+    let error = removed[1]["error"].as_str().unwrap();
+    assert!(error.contains("has no catalog none"), "{error}");
+}
+
 /// With `--images-at` alone there are manifests of images only, and never an empty answer.
 #[test]
 fn manifests_without_the_url_of_the_mirror_are_those_of_images() {

@@ -5,11 +5,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
-use terminal::print_line;
+use serde_json::json;
+use terminal::{print_json, print_line};
 use trust::SigningKey;
 
 #[derive(Debug, Args)]
 pub(crate) struct KeygenArgs {
+    /// Print JSON instead of a line.
+    #[arg(long)]
+    json: bool,
     /// File for the private key. The public key is written beside it, with `.pub` appended. Neither
     /// may exist.
     #[arg(value_name = "FILE")]
@@ -31,6 +35,13 @@ pub(crate) fn run(args: &KeygenArgs) -> anyhow::Result<()> {
         // A private key without its public key is of no use, and would block the next attempt.
         fs::remove_file(&args.file).ok();
         return Err(error);
+    }
+    if args.json {
+        return print_json(&json!({
+            "keyId": public.id(),
+            "privateKey": args.file.display().to_string(),
+            "publicKey": public_path.display().to_string(),
+        }));
     }
     print_line(&format!("{}  {}", public.id(), public_path.display()))
 }
