@@ -72,8 +72,8 @@ impl Staged for StagedObject {
         condition: Condition,
     ) -> Result<Version, StoreError> {
         let source = match self.take()?.into_inner() {
-            SpooledData::InMemory(bytes) => Source::Memory(bytes.into_inner().into()),
-            SpooledData::OnDisk(file) => Source::File {
+            SpooledData::InMemory(bytes) => ObjectBytes::Memory(bytes.into_inner().into()),
+            SpooledData::OnDisk(file) => ObjectBytes::File {
                 file: Arc::new(file),
                 size: self.size,
             },
@@ -84,12 +84,12 @@ impl Staged for StagedObject {
 
 /// Bytes of an object that is to be written.
 #[derive(Debug, Clone)]
-pub(crate) enum Source {
+pub(crate) enum ObjectBytes {
     Memory(Bytes),
     File { file: Arc<File>, size: u64 },
 }
 
-impl Source {
+impl ObjectBytes {
     pub(crate) fn size(&self) -> u64 {
         match self {
             Self::Memory(bytes) => bytes.len() as u64,

@@ -13,7 +13,7 @@ use tokio::sync::OnceCell;
 
 use crate::s3::attempts::{Exchange, TooManyWrites};
 use crate::s3::read::{lacking, time};
-use crate::s3::staged::{Source, StagedObject};
+use crate::s3::staged::{ObjectBytes, StagedObject};
 use crate::s3::{S3Settings, fault};
 use crate::{Condition, Listed, Operation, S3Location, Staged, Stat, Store, StoreError, Version};
 
@@ -87,7 +87,7 @@ impl Store for S3Store {
         bytes: Bytes,
         condition: Condition,
     ) -> Result<Version, StoreError> {
-        self.write(key, &Source::Memory(bytes), &condition).await
+        self.write(key, &ObjectBytes::Memory(bytes), &condition).await
     }
 
     async fn stage(&self) -> Result<Box<dyn Staged>, StoreError> {

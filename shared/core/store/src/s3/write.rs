@@ -11,7 +11,7 @@ use model::{Key, Sha256};
 use crate::s3::attempts::Exchange;
 use crate::s3::fault::{self, Meaning};
 use crate::s3::read::lacking;
-use crate::s3::staged::Source;
+use crate::s3::staged::ObjectBytes;
 use crate::s3::{S3Settings, S3Store};
 
 /// Maximum number of attempts of a write that meets another one (409). A writer that keeps losing
@@ -32,26 +32,26 @@ const MIN_THROUGHPUT: u64 = 625_000;
 /// Object that is to be written.
 struct NewObject<'a> {
     key: &'a Key,
-    source: &'a Source,
+    bytes: &'a ObjectBytes,
     sha256: Sha256,
 }
 
 impl<'a> NewObject<'a> {
-    async fn new(key: &'a Key, source: &'a Source) -> Result<Self, StoreError> {
-        let size = source.size();
+    async fn new(key: &'a Key, bytes: &'a ObjectBytes) -> Result<Self, StoreError> {
+        let size = bytes.size();
         if size > OBJECT_MAX {
             let what = format!(
                 "the object has {size} bytes, and S3 takes at most {OBJECT_MAX} (5 GiB) in one request"
             );
             return Err(StoreError::failed(Operation::Put, key, what));
         }
-        let sha256 = source
+        let sha256 = bytes
             .sha256(key)
             .await
             .map_err(|error| StoreError::failed(Operation::Put, key, error))?;
         Ok(Self {
             key,
-            source,
+            bytes,
             sha256,
         })
     }
@@ -60,7 +60,7 @@ impl<'a> NewObject<'a> {
     /// settings: a later one could land after collection has counted on its absence.
     fn timeouts(&self, settings: &S3Settings) -> TimeoutConfig {
         match self.key {
-            Key::Object(..) => settings.put_timeouts(self.source.size()),
+            Key::Object(..) => settings.put_timeouts(self.bytes.size()),
             _ => settings.put_timeouts(0),
         }
     }
@@ -83,10 +83,10 @@ impl S3Store {
     pub(crate) async fn write(
         &self,
         key: &Key,
-        source: &Source,
+        bytes: &ObjectBytes,
         condition: &Condition,
     ) -> Result<Version, StoreError> {
-        let object = NewObject::new(key, source).await?;
+        let object = NewObject::new(key, bytes).await?;
         if *condition != Condition::Always {
             self.check_writes().await?;
         }
@@ -146,7 +146,7 @@ impl S3Store {
             Err(error) if error.is_not_found() => return Err(StoreError::conflict(object.key)),
             found => found?,
         };
-        if info.size == object.source.size() && hash(body).await? == object.sha256 {
+        if info.size == object.bytes.size() && hash(body).await? == object.sha256 {
             return Ok(info.version);
         }
         Err(StoreError::conflict(object.key))
@@ -155,7 +155,7 @@ impl S3Store {
     fn put_request(&self, object: &NewObject<'_>, condition: &Condition) -> PutObjectFluentBuilder {
         let NewObject {
             key,
-            source,
+            bytes,
             sha256,
         } = object;
         let encoding = key.encoding().content_encoding();
@@ -165,8 +165,8 @@ impl S3Store {
             .put_object()
             .bucket(&self.bucket.place.bucket)
             .key(self.bucket.place.name(&key.to_string()))
-            .body(ByteStream::new(source.body()))
-            .content_length(source.size() as i64)
+            .body(ByteStream::new(bytes.body()))
+            .content_length(bytes.size() as i64)
             // A server without checksums ignores this field as any other that it does not know.
             .checksum_sha256(base64::encode(sha256.as_bytes()))
             .content_type(key.content_type())
@@ -198,9 +198,9 @@ mod tests {
 
     const OBJECT: Key = Key::Object(Kind::Blob, Sha256::from_bytes([0; 32]));
 
-    fn sized(size: u64) -> Source {
+    fn sized(size: u64) -> ObjectBytes {
         let file = Arc::new(tempfile::tempfile().unwrap());
-        Source::File { file, size }
+        ObjectBytes::File { file, size }
     }
 
     #[tokio::test]
@@ -223,8 +223,8 @@ mod tests {
     #[tokio::test]
     async fn timeouts_grow_with_an_immutable_object_only() {
         let settings = S3Settings::default();
-        let source = sized(625_000_000);
-        let limits = NewObject::new(&OBJECT, &source)
+        let bytes = sized(625_000_000);
+        let limits = NewObject::new(&OBJECT, &bytes)
             .await
             .unwrap()
             .timeouts(&settings);
@@ -234,8 +234,8 @@ mod tests {
         );
         assert_eq!(limits.operation_timeout(), Some(Duration::from_secs(2_060)));
 
-        let source = Source::Memory(vec![0; 1_250_000].into());
-        let limits = NewObject::new(&Key::Gc, &source)
+        let bytes = ObjectBytes::Memory(vec![0; 1_250_000].into());
+        let limits = NewObject::new(&Key::Gc, &bytes)
             .await
             .unwrap()
             .timeouts(&settings);

@@ -19,7 +19,7 @@ pub use draw::{GraphFormat, draw};
 pub use error::PlanError;
 pub use installed::{Installed, InstalledOperator, StepApproval};
 pub use operator::{BundleStep, PlannedOperator, UpgradeOrder};
-pub use package_graph::{ChannelGraph, EntryGraph, PackageGraph};
+pub use package_graph::{ChannelEntries, EntryGraph, PackageGraph};
 pub use support::{OpenShiftMinor, Support, SupportState};
 pub use upgrade_plan::{PlanCatalog, PlanInput, UpgradePlan};
 pub use ways::{ChannelWay, Ways};

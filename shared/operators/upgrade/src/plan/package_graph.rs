@@ -14,13 +14,13 @@ pub struct PackageGraph<'a> {
     /// Name of the package.
     pub package: &'a str,
     /// Channels by name.
-    pub channels: Vec<ChannelGraph<'a>>,
+    pub channels: Vec<ChannelEntries<'a>>,
 }
 
 /// Entries of a channel.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ChannelGraph<'a> {
+pub struct ChannelEntries<'a> {
     /// Name of the channel.
     pub name: &'a str,
     /// True for the default channel of the package.
@@ -55,7 +55,7 @@ impl<'a> PackageGraph<'a> {
     /// Reads the graph of a package.
     pub fn new(name: &'a str, package: &'a Package) -> Self {
         let channels = package.channels.iter();
-        let channels = channels.map(|(name, channel)| ChannelGraph::new(name, channel, package));
+        let channels = channels.map(|(name, channel)| ChannelEntries::new(name, channel, package));
         Self {
             format_version: 1,
             package: name,
@@ -64,7 +64,7 @@ impl<'a> PackageGraph<'a> {
     }
 }
 
-impl<'a> ChannelGraph<'a> {
+impl<'a> ChannelEntries<'a> {
     fn new(name: &'a str, channel: &'a Channel, package: &'a Package) -> Self {
         let heads: HashSet<&str> = channel.heads().into_iter().collect();
         let entries = channel.entries.iter().map(|(bundle, entry)| EntryGraph {
