@@ -4,7 +4,7 @@
 # lib/instructions has the figures of the last release: for the real catalog v4.20 and, where there is no data folder, for the example
 # catalog with its packages copied until it is as large. More than 5 % more is marked. Publications vary by 0.3 %, requests by 4 %, and
 # all.json.gz by a tenth, as often as its threads wait for each other. RECORD=1 writes the figures of this run there. They depend on the
-# build: lib/instructions has those of the one in .ci/run, which keeps its symbols.
+# build: lib/instructions has those of the one in scripts/long-checks, which keeps its symbols.
 bench_instructions() {
   local configs=$SERIES/000/configs lines=$WORK/lines store=$WORK/counted tag package
   need_debian valgrind=valgrind nm=binutils
