@@ -17,71 +17,55 @@ in_own_network() {
   ' "$HERE/run" "$INSIDE" "$WORK/hosts"
 }
 
-# manifest_of_csv VERSION [REPLACED]; manifest_of_crd: the manifests of the bundle of a version.
-manifest_of_csv() {
-  cat <<YAML
-apiVersion: operators.coreos.com/v1alpha1
-kind: ClusterServiceVersion
-metadata: {name: demo.v$1, annotations: {capabilities: Basic Install}}
-spec:
-  displayName: Demo
-  version: $1
-  ${2:+replaces: demo.v$2}
-  description: An operator for a test
-  provider: {name: tests}
-  installModes:
-  - {type: OwnNamespace, supported: false}
-  - {type: SingleNamespace, supported: false}
-  - {type: MultiNamespace, supported: false}
-  - {type: AllNamespaces, supported: true}
-  customresourcedefinitions: {owned: [{name: demos.example.com, kind: Demo, version: v1, displayName: Demo, description: A thing}]}
-  install:
-    strategy: deployment
-    spec:
-      permissions:
-      - {serviceAccountName: demo-operator, rules: [{apiGroups: [coordination.k8s.io], resources: [leases], verbs: [get, create, update]}]}
-      deployments:
-      - name: demo-controller
-        spec:
-          replicas: 1
-          selector: {matchLabels: {app: demo}}
-          template:
-            metadata: {labels: {app: demo}}
-            spec: {serviceAccountName: demo-operator, containers: [{name: manager, image: 'registry.invalid/demo:v$1'}]}
-YAML
+# cluster_service_version VERSION [REPLACED]; definition: the manifests of the bundle of a version, as JSON.
+cluster_service_version() {
+  jq -cn --arg version "$1" --arg replaced "${2:-}" '
+    def mode(kinds): kinds | {type: ., supported: (. == "AllNamespaces")};
+    def container: {name: "manager", image: "registry.invalid/demo:v\($version)"};
+    def template: {metadata: {labels: {app: "demo"}}, spec: {serviceAccountName: "demo-operator", containers: [container]}};
+    {
+      apiVersion: "operators.coreos.com/v1alpha1", kind: "ClusterServiceVersion",
+      metadata: {name: "demo.v\($version)", annotations: {capabilities: "Basic Install"}},
+      spec: ({
+        displayName: "Demo", version: $version, description: "An operator for a test", provider: {name: "tests"},
+        installModes: [mode("OwnNamespace", "SingleNamespace", "MultiNamespace", "AllNamespaces")],
+        customresourcedefinitions: {owned: [{name: "demos.example.com", kind: "Demo", version: "v1", displayName: "Demo", description: "A thing"}]},
+        install: {strategy: "deployment", spec: {
+          permissions: [{serviceAccountName: "demo-operator", rules: [{apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["get"]}]}],
+          deployments: [{name: "demo-controller", spec: {replicas: 1, selector: {matchLabels: {app: "demo"}}, template: template}}]
+        }}
+      } + if $replaced == "" then {} else {replaces: "demo.v\($replaced)"} end)
+    }'
 }
-manifest_of_crd() {
-  cat <<'YAML'
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: demos.example.com}
-spec:
-  group: example.com
-  scope: Namespaced
-  names: {kind: Demo, plural: demos, singular: demo, listKind: DemoList}
-  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
-YAML
+definition() {
+  jq -cn '{
+    apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", metadata: {name: "demos.example.com"},
+    spec: {
+      group: "example.com", scope: "Namespaced", names: {kind: "Demo", plural: "demos", singular: "demo", listKind: "DemoList"},
+      versions: [{name: "v1", served: true, storage: true, schema: {openAPIV3Schema: {type: "object"}}}]
+    }
+  }'
 }
 
 # write_catalog VERSION...: bundles with their manifests, each an update of the one before it.
 write_catalog() {
-  local version before='' entries=() bundles=()
-  for version in "$@"; do
-    entries+=("$(jq -cn --arg name "demo.v$version" --arg before "$before" '{name: $name} + if $before == "" then {} else {replaces: "demo.v\($before)"} end')")
-    bundles+=("$(jq -cn --arg version "$version" --arg csv "$(manifest_of_csv "$version" "$before" | kubectl create --dry-run=client -o json -f -)" \
-      --arg crd "$(manifest_of_crd | kubectl create --dry-run=client -o json -f -)" '{schema: "olm.bundle", package: "demo", name: "demo.v\($version)",
-        properties: [{type: "olm.package", value: {packageName: "demo", version: $version}},
-          {type: "olm.gvk", value: {group: "example.com", kind: "Demo", version: "v1"}},
-          {type: "olm.bundle.object", value: {data: ($csv | @base64)}}, {type: "olm.bundle.object", value: {data: ($crd | @base64)}}]}')")
-    before=$version
-  done
+  local version replaced=
   mkdir -p "$WORK/catalog"
   {
     echo '{"schema": "olm.package", "name": "demo", "defaultChannel": "stable"}'
-    printf '%s\n' "${entries[@]}" | jq -cs '{schema: "olm.channel", package: "demo", name: "stable", entries: .}'
-    printf '%s\n' "${bundles[@]}"
-  } >"$WORK/catalog/new"
-  mv "$WORK/catalog/new" "$WORK/catalog/catalog.json"
+    jq -cn '{schema: "olm.channel", package: "demo", name: "stable", entries: [$ARGS.positional as $versions | range($versions | length) |
+      {name: "demo.v\($versions[.])"} + if . == 0 then {} else {replaces: "demo.v\($versions[. - 1])"} end]}' --args "$@"
+    for version in "$@"; do
+      jq -cn --arg version "$version" --arg csv "$(cluster_service_version "$version" "$replaced")" --arg crd "$(definition)" '{
+        schema: "olm.bundle", package: "demo", name: "demo.v\($version)",
+        properties: [{type: "olm.package", value: {packageName: "demo", version: $version}},
+          {type: "olm.gvk", value: {group: "example.com", kind: "Demo", version: "v1"}},
+          {type: "olm.bundle.object", value: {data: ($csv | @base64)}}, {type: "olm.bundle.object", value: {data: ($crd | @base64)}}]
+      }'
+      replaced=$version
+    done
+  } >"$WORK/new"
+  mv "$WORK/new" "$WORK/catalog/catalog.json"
 }
 
 prepare_olm_v0() {
