@@ -112,8 +112,9 @@ is_published() { [[ $(curl -sf "$URL/catalogs/up/content-hash") != "$1" ]]; }
 say_available() {
   local generation
   generation=$(kubectl get deployment -n operators demo-controller -o jsonpath='{.metadata.generation}')
-  kubectl patch deployment -n operators demo-controller --subresource status --type merge -p "{status: {observedGeneration: $generation, replicas: 1,
-    updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1, conditions: [{type: Available, status: 'True'}, {type: Progressing, status: 'True'}]}}" >/dev/null
+  kubectl patch deployment -n operators demo-controller --subresource status --type merge -p "$(jq -cn --argjson generation "$generation" '{status: {
+    observedGeneration: $generation, replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1,
+    conditions: [{type: "Available", status: "True"}, {type: "Progressing", status: "True"}]}}')" >/dev/null
 }
 
 # installed VERSION
