@@ -5,6 +5,7 @@ use std::{path::Path, process::Command};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use model::Sha256;
 use reqwest::{Certificate, Client, StatusCode, Version};
+use serde_json::Value;
 use testkit::until;
 use tokio::net::TcpStream;
 
@@ -168,6 +169,56 @@ async fn sync_from_protected_mirror_needs_credentials() {
     sync(&server.url, "two --header-file fields").exits(0);
     let refused = sync(&as_user("robot:secret"), "refused -vv").exits(1);
     assert!(!format!("{refused:?}").contains("secret"), "{refused:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn serve_logs_each_request_and_each_refused_login() {
+    let work = Work::published();
+    work.write("readers", robot());
+    let server = work.serve("--readers readers --access-log");
+    let line = |path: &str| -> Value {
+        let line = server.wait_for(|line| {
+            (line.starts_with('{') && line.contains(path)).then(|| line.to_owned())
+        });
+        serde_json::from_str(&line).unwrap()
+    };
+    let fields = [("authorization", "Bearer token")];
+    let body = http::get(&server.url("/catalogs/demo/all.json"), &fields).await;
+    let size = body.bytes().await.unwrap().len();
+    let logged = line("/catalogs/demo/all.json");
+    assert_eq!(logged["user"], "robot");
+    assert_eq!(logged["method"], "GET");
+    assert_eq!(logged["status"], 200);
+    assert_eq!(logged["bytes"], size);
+    assert!(
+        logged["peer"].as_str().unwrap().starts_with("127.0.0.1:"),
+        "{logged}"
+    );
+    assert!(logged["durationMs"].as_f64().unwrap() >= 0.0, "{logged}");
+    assert!(
+        logged["time"].as_str().unwrap().starts_with("20"),
+        "{logged}"
+    );
+
+    http::get(&server.url("/catalogs?limit=1"), &[]).await;
+    let logged = line("/catalogs?limit=1");
+    assert_eq!(
+        (&logged["status"], &logged["user"]),
+        (&Value::from(401), &Value::Null)
+    );
+
+    let login = basic("robot:wrong");
+    http::get(&server.url("/metrics"), &[("authorization", &login)]).await;
+    let warning = server.says("refused a login");
+    assert!(
+        warning.contains("WARN") && warning.contains("127.0.0.1:"),
+        "{warning}"
+    );
+    assert!(
+        warning.contains("robot") && !warning.contains("wrong"),
+        "{warning}"
+    );
+    assert_eq!(line("/metrics")["status"], 401);
 }
 
 /// Returns all files and folders with their modification times.

@@ -97,6 +97,9 @@ pub(crate) struct Flags {
     /// Port of the mutating webhook for ClusterCatalogs, served with --tls-cert.
     #[arg(long, value_name = "PORT", default_value_t = 9443)]
     pub(crate) webhook_server_port: u16,
+    /// Write a JSON line for each request to the HTTP API to standard output.
+    #[arg(long)]
+    pub(crate) access_log: bool,
     /// Log level of klog: from 4 on, debug.
     #[arg(long = "v", short = 'v', value_name = "LEVEL", default_value_t = 0)]
     verbosity: u8,

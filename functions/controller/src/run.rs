@@ -67,7 +67,10 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     let puller = wiring::puller(&flags, &client, &place, store.clone(), polls.clone())?;
 
     // Everything that can be wrong is found before the first port is open.
-    let api = wiring::server(&flags, connections, true)?;
+    let mut api = wiring::server(&flags, connections, true)?;
+    if flags.access_log {
+        api = api.with_access_log(server::AccessLog::start(std::io::stdout()));
+    }
     let stop = server::stop_on_signals()?.token;
     let (objects, listed, watching) = watch_objects(&client, stop.clone());
     let role = Arc::new(watch::Sender::new(Role::Follower));

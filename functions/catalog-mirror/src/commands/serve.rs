@@ -1,4 +1,5 @@
 use std::collections::BTreeSet;
+use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -49,6 +50,9 @@ pub(crate) struct ServeArgs {
     /// NAME:sha256:HEX.
     #[arg(long, value_name = "FILE")]
     readers: Option<PathBuf>,
+    /// Write a JSON line for each request to standard output.
+    #[arg(long)]
+    access_log: bool,
     /// Memory for cached shards, indexes and catalogs, in MiB, at most 1 TiB.
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u64).range(0..=CACHE_MIB_MAX))]
     cache_size: u64,
@@ -87,7 +91,10 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let events = upkeep::NotifyMetrics::register(&mut registry);
     let collections = upkeep::GcMetrics::register(&mut registry);
     let connections = server::ServerMetrics::register(&mut registry);
-    let server = wiring::server(&config.server, connections)?;
+    let mut server = wiring::server(&config.server, connections)?;
+    if args.access_log {
+        server = server.with_access_log(server::AccessLog::start(io::stdout()));
+    }
     let polled = CancellationToken::new();
     // Signals are handled before the log says that the server listens: a supervisor may stop it
     // from then on.

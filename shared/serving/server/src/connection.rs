@@ -1,5 +1,6 @@
 //! One connection, from the TLS handshake to its end.
 
+use std::net::SocketAddr;
 use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
 
 use axum::Router;
@@ -14,7 +15,9 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::{io::InspectReader, sync::CancellationToken};
 use work::{AnswerMemory, ServerLimits};
 
+use crate::access::AccessRecord;
 use crate::metrics::CloseReason;
+use crate::request::Answer;
 use crate::server::Server;
 use crate::watch::{ConnectionHandle, ConnectionWatch, Verdict};
 use crate::watched::{WatchedBody, WatchedSocket};
@@ -84,12 +87,12 @@ pub(crate) async fn serve(
     shared: Arc<SharedParts>,
     watch: Arc<ConnectionWatch>,
     stream: TcpStream,
+    peer: SocketAddr,
 ) {
     // A small answer must not wait for the acknowledgement of the one before.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "cannot set TCP_NODELAY");
     }
-    let stream = WatchedSocket::new(stream, Arc::clone(&watch));
     let Server {
         tls,
         limits,
@@ -97,19 +100,25 @@ pub(crate) async fn serve(
         ..
     } = &shared.server;
     let Some(tls) = tls else {
-        return drive(&shared, &watch, stream).await;
+        let stream = WatchedSocket::new(stream, Arc::clone(&watch));
+        return drive(&shared, &watch, stream, peer).await;
     };
+    let stream = WatchedSocket::new(stream, Arc::clone(&watch));
     let handshake = TlsAcceptor::from(tls.current()).accept(stream);
     let handshake = timeout(limits.handshake, handshake);
     match shared.stop.run_until_cancelled(handshake).await {
-        Some(Ok(Ok(stream))) => drive(&shared, &watch, stream).await,
+        Some(Ok(Ok(stream))) => drive(&shared, &watch, stream, peer).await,
         Some(_) => metrics.count_closed(CloseReason::Handshake),
         None => {}
     }
 }
 
-async fn drive<S>(shared: &Arc<SharedParts>, watch: &Arc<ConnectionWatch>, stream: S)
-where
+async fn drive<S>(
+    shared: &Arc<SharedParts>,
+    watch: &Arc<ConnectionWatch>,
+    stream: S,
+    peer: SocketAddr,
+) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let Server { metrics, .. } = &shared.server;
@@ -120,11 +129,20 @@ where
             request.extensions_mut().insert(connection);
         }
         request.extensions_mut().insert(watch.memory.clone());
-        let (shared, ticket, version) =
-            (Arc::clone(shared), watch.begin_request(), request.version());
+        let shared = Arc::clone(shared);
+        let ticket = watch.begin_request();
+        let version = request.version();
+        let log = shared.server.access_log.as_ref();
+        let mut record = log.map(|log| AccessRecord::begin(log, peer, &request));
         async move {
-            let response = shared.answer(request).await;
-            Ok::<_, Infallible>(response.map(|body| WatchedBody::new(body, ticket, version)))
+            let Answer { response, user } = shared.answer(request, peer).await;
+            if let Some(record) = &mut record {
+                record.status = Some(response.status());
+                record.user = user;
+            }
+            Ok::<_, Infallible>(
+                response.map(|body| WatchedBody::new(body, ticket, version, record)),
+            )
         }
     });
     // Above TLS, so that a handshake does not count.

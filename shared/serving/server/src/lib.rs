@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod access;
 mod connection;
 mod connections;
 mod error;
@@ -15,6 +16,7 @@ mod users;
 mod watch;
 mod watched;
 
+pub use access::AccessLog;
 pub use error::FileError;
 pub use metrics::{ServerMetrics, metrics_route};
 pub use process::{Stop, StopSignal, block_on, limit_arenas, stop_on_signals};

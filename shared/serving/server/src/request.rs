@@ -1,5 +1,7 @@
 //! Checks of a request before the router sees it, and of the caching of its answer.
 
+use std::net::SocketAddr;
+
 use axum::body::Body;
 use http::{
     HeaderValue, Method, Request, Response, StatusCode, Version, header, request::Parts,
@@ -9,6 +11,7 @@ use hyper::body::Incoming;
 use tower::ServiceExt;
 
 use crate::connection::SharedParts;
+use crate::users::Access;
 
 /// Maximum length of path and query, in bytes: the smallest that RFC 9110, section 4.1, recommends.
 /// A longer one is answered with 414.
@@ -25,59 +28,64 @@ pub struct Front {
     pub refuse: fn(&Method, &str, StatusCode) -> Response<Body>,
 }
 
+/// Answer to a request.
+pub(crate) struct Answer {
+    pub(crate) response: Response<Body>,
+    /// User for the access log.
+    pub(crate) user: Option<String>,
+}
+
 impl SharedParts {
     /// Answers a request: by the router, or with the reason for which its length, content or
     /// credentials deny it.
-    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+    pub(crate) async fn answer(&self, request: Request<Incoming>, peer: SocketAddr) -> Answer {
         let Some(front) = &self.server.front else {
             // Clients of gRPC understand its own statuses only, and a proxy has no reason to cache
             // what they post.
             let Ok(response) = self.router.clone().oneshot(request.map(Body::new)).await;
-            return response;
+            return Answer {
+                response,
+                user: None,
+            };
         };
         let has_content = !hyper::body::Body::is_end_stream(request.body());
         let (request, body) = request.into_parts();
         let version = request.version;
-        let mut response = match self.refusal(&request, front, has_content).await {
+        let Access { user, refusal } = self.access(&request, front, has_content, peer).await;
+        let is_passed_whole = refusal.is_none() && self.server.takes_content;
+        let mut response = match refusal {
             Some(status) => (front.refuse)(&request.method, request.uri.path(), status),
-            None if self.server.takes_content => return self.pass(request, Body::new(body)).await,
+            None if is_passed_whole => self.pass(request, Body::new(body)).await,
             None => self.pass(request, Body::empty()).await,
         };
-        if has_content && version < Version::HTTP_2 {
+        if has_content && !is_passed_whole && version < Version::HTTP_2 {
             // The next request begins after the content, which was not read.
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(header::CONNECTION, close);
         }
-        response
+        Answer { response, user }
     }
 
-    async fn refusal(
+    /// Returns the user of a request, and the status that refuses it.
+    async fn access(
         &self,
         request: &Parts,
         front: &Front,
         has_content: bool,
-    ) -> Option<StatusCode> {
-        // Before authentication: a request that proxies and servers read differently is refused for
-        // every user.
-        if !has_valid_host(request) {
-            return Some(StatusCode::BAD_REQUEST);
-        }
-        let uri = &request.uri;
-        let target = uri.path_and_query();
-        if target.is_some_and(|target| target.as_str().len() > TARGET_MAX) {
-            return Some(StatusCode::URI_TOO_LONG);
-        }
-        // Content of a GET may hide another request from a proxy (RFC 9110, section 9.3.1). Other
-        // methods get 405.
-        if has_content && matches!(request.method, Method::GET | Method::HEAD) {
-            return Some(StatusCode::PAYLOAD_TOO_LARGE);
-        }
+        peer: SocketAddr,
+    ) -> Access {
+        let refusal = refusal_of_form(request, has_content);
         // A browser asks by OPTIONS, without credentials, before it sends those of a script (WHATWG
         // Fetch, "CORS-preflight request").
-        let is_open = request.method == Method::OPTIONS || (front.is_open)(uri.path());
+        let is_open = request.method == Method::OPTIONS || (front.is_open)(request.uri.path());
         match &self.server.authenticator {
-            Some(users) if !is_open => users.refusal(&request.headers).await,
-            _ => None,
+            Some(users) if refusal.is_none() && !is_open => {
+                users.login(&request.headers, peer).await
+            }
+            _ => Access {
+                user: None,
+                refusal,
+            },
         }
     }
 
@@ -93,6 +101,24 @@ impl SharedParts {
         }
         response
     }
+}
+
+/// Returns the status that refuses a request for its form, before its credentials are looked at: what
+/// proxies and servers read differently is refused for every user.
+fn refusal_of_form(request: &Parts, has_content: bool) -> Option<StatusCode> {
+    if !has_valid_host(request) {
+        return Some(StatusCode::BAD_REQUEST);
+    }
+    let target = request.uri.path_and_query();
+    if target.is_some_and(|target| target.as_str().len() > TARGET_MAX) {
+        return Some(StatusCode::URI_TOO_LONG);
+    }
+    // Content of a GET may hide another request from a proxy (RFC 9110, section 9.3.1). Other
+    // methods get 405.
+    if has_content && matches!(request.method, Method::GET | Method::HEAD) {
+        return Some(StatusCode::PAYLOAD_TOO_LARGE);
+    }
+    None
 }
 
 /// Checks the `Host` field of a request (RFC 9112, section 3.2): an HTTP/1.1 request needs exactly

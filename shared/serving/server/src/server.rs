@@ -8,6 +8,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::Instrument;
 use work::{AnswerMemory, ServerLimits};
 
+use crate::access::AccessLog;
 use crate::connection::{self, SharedParts};
 use crate::connections::Connections;
 use crate::limits::raise_limit;
@@ -41,6 +42,7 @@ pub struct Server {
     pub(crate) front: Option<Front>,
     /// True if the router gets the content of requests. Without this it is dropped.
     pub(crate) takes_content: bool,
+    pub(crate) access_log: Option<AccessLog>,
 }
 
 impl Server {
@@ -55,6 +57,7 @@ impl Server {
             metrics,
             front,
             takes_content: false,
+            access_log: None,
         }
     }
 
@@ -62,6 +65,12 @@ impl Server {
     /// size and the time for it.
     pub const fn with_content(mut self) -> Self {
         self.takes_content = true;
+        self
+    }
+
+    /// Writes a line for each request to a log.
+    pub fn with_access_log(mut self, log: AccessLog) -> Self {
+        self.access_log = Some(log);
         self
     }
 
@@ -190,7 +199,7 @@ async fn accept(
             let Some(_place) = places.take(room, Arc::clone(&watch)).await else {
                 return shared.server.metrics.count_closed(CloseReason::Full);
             };
-            connection::serve(shared, watch, stream).await;
+            connection::serve(shared, watch, stream, peer).await;
         };
         connections.spawn(serving.instrument(span));
     }

@@ -11,6 +11,7 @@ use http::Version;
 use http_body::{Body, Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use crate::access::AccessRecord;
 use crate::watch::{ConnectionWatch, RequestTicket};
 
 /// A socket that reports its writes to the watch of its connection.
@@ -98,10 +99,17 @@ pub(crate) struct WatchedBody {
     /// The part of a frame that was not handed out yet.
     rest: Bytes,
     piece: usize,
+    /// Line of the access log, which is written when the body is dropped.
+    record: Option<AccessRecord>,
 }
 
 impl WatchedBody {
-    pub(crate) fn new(inner: InnerBody, ticket: RequestTicket, version: Version) -> Self {
+    pub(crate) fn new(
+        inner: InnerBody,
+        ticket: RequestTicket,
+        version: Version,
+        record: Option<AccessRecord>,
+    ) -> Self {
         // HTTP/1.1 writes straight to the socket, which reports its writes itself.
         let piece = if version == Version::HTTP_2 {
             HTTP2_PIECE
@@ -113,6 +121,7 @@ impl WatchedBody {
             ticket: Arc::new(ticket),
             rest: Bytes::new(),
             piece,
+            record,
         }
     }
 
@@ -120,6 +129,9 @@ impl WatchedBody {
         self.ticket.handed_out();
         let length = self.rest.len().min(self.piece);
         let piece = self.rest.split_to(length);
+        if let Some(record) = &mut self.record {
+            record.bytes += length as u64;
+        }
         // HTTP/2 may keep the last pieces long after the body has ended.
         Frame::data(match self.piece {
             HTTP2_PIECE => Bytes::from_owner(TicketedBytes {

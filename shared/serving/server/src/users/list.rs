@@ -51,19 +51,22 @@ impl UserList {
         Ok(())
     }
 
-    /// Returns true if the token is in the list, and belongs to `name` if one is given.
-    pub(crate) fn has_token(&self, name: Option<&str>, token: &[u8]) -> bool {
+    /// Returns the owner of a token in the list, who is `name` if one is given.
+    pub(crate) fn token_owner(&self, name: Option<&str>, token: &[u8]) -> Option<&str> {
         let hash = Sha256::of(token);
-        let mut found = Choice::from(0);
+        let mut found = None;
         // All are compared, in constant time, so that the duration of a request tells nothing.
         for (owner, secret) in &self.tokens {
             let is_named = match name {
                 Some(name) => owner.as_bytes().ct_eq(name.as_bytes()),
                 None => Choice::from(1),
             };
-            found |= is_named & secret.as_bytes().ct_eq(hash.as_bytes());
+            let is_right = is_named & secret.as_bytes().ct_eq(hash.as_bytes());
+            if bool::from(is_right) {
+                found = Some(owner.as_str());
+            }
         }
-        found.into()
+        found
     }
 
     /// Returns true if the password is one of this name. Blocks for as long as bcrypt takes.

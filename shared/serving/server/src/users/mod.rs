@@ -1,7 +1,9 @@
 //! Authentication: users, their passwords and tokens.
 
 mod list;
+mod refused;
 
+use std::net::SocketAddr;
 use std::{path::PathBuf, thread};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -15,6 +17,7 @@ use crate::error::FileError;
 use crate::metrics::{LoginOutcome, ServerMetrics};
 use crate::reload::ReloadedFiles;
 use crate::users::list::UserList;
+use crate::users::refused::RefusedLogins;
 
 /// Requests that may wait for the verification of their password. Further ones are answered with
 /// 429. At bcrypt's usual cost of 2^10 rounds the last one waits for one or two seconds.
@@ -28,6 +31,15 @@ pub(crate) struct Authenticator {
     /// for serving.
     workers: Semaphore,
     metrics: ServerMetrics,
+    refused: RefusedLogins,
+}
+
+/// User of a request, and the status that refuses it.
+pub(crate) struct Access {
+    /// Name with right credentials, or the one that a refused request gives.
+    pub(crate) user: Option<String>,
+    /// `None` if the user may read.
+    pub(crate) refusal: Option<StatusCode>,
 }
 
 impl Authenticator {
@@ -42,29 +54,43 @@ impl Authenticator {
             waiting: Semaphore::new(WAITING_MAX),
             workers: Semaphore::new((processors / 2).max(1)),
             metrics,
+            refused: RefusedLogins::default(),
         })
     }
 
-    /// Returns the status with which a request is denied, or `None` if its user may read.
-    pub(crate) async fn refusal(&self, headers: &HeaderMap) -> Option<StatusCode> {
-        let outcome = match Credentials::from_headers(headers) {
-            None => LoginOutcome::Refused,
-            Some(credentials) => self.check(credentials).await,
-        };
+    /// Checks the credentials of a request. Logs wrong ones.
+    pub(crate) async fn login(&self, headers: &HeaderMap, peer: SocketAddr) -> Access {
+        let mut user = None;
+        let mut outcome = LoginOutcome::Refused;
+        if let Some(credentials) = Credentials::from_headers(headers) {
+            user.clone_from(&credentials.name);
+            outcome = self.check(credentials, &mut user).await;
+        }
+        // A client asks without credentials first, to learn that they are needed.
+        if outcome == LoginOutcome::Refused && headers.contains_key(AUTHORIZATION) {
+            self.refused.warn(peer, user.as_deref());
+        }
         self.metrics
             .logins
             .get_or_create(&[("outcome", outcome.into())])
             .inc();
-        match outcome {
+        let refusal = match outcome {
             LoginOutcome::Accepted => None,
             LoginOutcome::Refused => Some(StatusCode::UNAUTHORIZED),
             LoginOutcome::Busy => Some(StatusCode::TOO_MANY_REQUESTS),
-        }
+        };
+        Access { user, refusal }
     }
 
-    async fn check(&self, Credentials { name, secret }: Credentials) -> LoginOutcome {
+    /// Checks credentials. The owner of a token becomes the user.
+    async fn check(
+        &self,
+        Credentials { name, secret }: Credentials,
+        user: &mut Option<String>,
+    ) -> LoginOutcome {
         let users = self.users.current();
-        if users.has_token(name.as_deref(), &secret) {
+        if let Some(owner) = users.token_owner(name.as_deref(), &secret) {
+            *user = Some(owner.to_owned());
             return LoginOutcome::Accepted;
         }
         match name {
@@ -175,6 +201,10 @@ mod tests {
 
     use super::*;
 
+    fn peer() -> SocketAddr {
+        ([192, 0, 2, 1], 1234).into()
+    }
+
     fn basic(name: &str, password: &str) -> HeaderMap {
         fields(&[&format!(
             "Basic {}",
@@ -232,7 +262,7 @@ mod tests {
             (fields(&[""]), false),
             (fields(&[]), false),
         ] {
-            let refusal = authenticator.refusal(&headers).await;
+            let refusal = authenticator.login(&headers, peer()).await.refusal;
             let expected = if accepted {
                 None
             } else {
@@ -250,8 +280,9 @@ mod tests {
         let authenticator = Arc::new(authenticator);
         assert!(
             authenticator
-                .refusal(&basic("alice", "pass"))
+                .login(&basic("alice", "pass"), peer())
                 .await
+                .refusal
                 .is_none()
         );
         let flood: Vec<_> = (0..500)
@@ -259,21 +290,24 @@ mod tests {
                 let authenticator = Arc::clone(&authenticator);
                 tokio::spawn(async move {
                     authenticator
-                        .refusal(&basic("alice", &number.to_string()))
+                        .login(&basic("alice", &number.to_string()), peer())
                         .await
+                        .refusal
                 })
             })
             .collect();
         assert!(
             authenticator
-                .refusal(&basic("alice", "pass"))
+                .login(&basic("alice", "pass"), peer())
                 .await
+                .refusal
                 .is_none()
         );
         assert!(
             authenticator
-                .refusal(&fields(&["Bearer token"]))
+                .login(&fields(&["Bearer token"]), peer())
                 .await
+                .refusal
                 .is_none()
         );
         let mut busy = 0;
@@ -293,19 +327,24 @@ mod tests {
         let (folder, authenticator) = authenticator(4);
         assert!(
             authenticator
-                .refusal(&basic("alice", "pass"))
+                .login(&basic("alice", "pass"), peer())
                 .await
+                .refusal
                 .is_none()
         );
         let text = format!("robot:sha256:{}\n", Sha256::of(b"token"));
         std::fs::write(folder.path().join("users"), text).unwrap();
         authenticator.users.check();
-        let refusal = authenticator.refusal(&basic("alice", "pass")).await;
+        let refusal = authenticator
+            .login(&basic("alice", "pass"), peer())
+            .await
+            .refusal;
         assert_eq!(refusal, Some(StatusCode::UNAUTHORIZED));
         assert!(
             authenticator
-                .refusal(&fields(&["Bearer token"]))
+                .login(&fields(&["Bearer token"]), peer())
                 .await
+                .refusal
                 .is_none()
         );
     }
