@@ -171,6 +171,22 @@ async fn sync_from_protected_mirror_needs_credentials() {
     assert!(!format!("{refused:?}").contains("secret"), "{refused:?}");
 }
 
+/// A person who forgets the `s` of `https` gets an answer that says so.
+#[tokio::test(flavor = "multi_thread")]
+async fn request_without_tls_is_answered_with_400() {
+    let work = Work::published();
+    work.certify();
+    let server = work.serve("--tls-cert tls.crt --tls-key tls.key");
+    let answer = http::get(&server.url("/catalogs"), &[]).await;
+    assert_eq!(answer.status(), 400);
+    let text = answer.text().await.unwrap();
+    assert!(text.contains("https://"), "{text}");
+    // Much of a request is left unread, and its sender still gets the answer.
+    let long = "x".repeat(20_000);
+    let url = server.url(&format!("/{long}"));
+    assert_eq!(http::get(&url, &[]).await.status(), 400);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn serve_logs_each_request_and_each_refused_login() {
     let work = Work::published();

@@ -1,14 +1,14 @@
 //! One connection, from the TLS handshake to its end.
 
 use std::net::SocketAddr;
-use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
+use std::{convert::Infallible, io, pin::pin, sync::Arc, time::Duration};
 
 use axum::Router;
 use http::Request;
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
@@ -103,14 +103,56 @@ pub(crate) async fn serve(
         let stream = WatchedSocket::new(stream, Arc::clone(&watch));
         return drive(&shared, &watch, stream, peer).await;
     };
-    let stream = WatchedSocket::new(stream, Arc::clone(&watch));
-    let handshake = TlsAcceptor::from(tls.current()).accept(stream);
+    let tls = tls.current();
+    let socket_watch = Arc::clone(&watch);
+    let handshake = async move {
+        if is_plain_http(&stream).await? {
+            refuse_plain_http(stream).await?;
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let stream = WatchedSocket::new(stream, socket_watch);
+        TlsAcceptor::from(tls).accept(stream).await
+    };
     let handshake = timeout(limits.handshake, handshake);
     match shared.stop.run_until_cancelled(handshake).await {
         Some(Ok(Ok(stream))) => drive(&shared, &watch, stream, peer).await,
         Some(_) => metrics.count_closed(CloseReason::Handshake),
         None => {}
     }
+}
+
+/// Returns true if a client begins with a request instead of a TLS handshake: with a letter, where a
+/// handshake has 22 (RFC 8446, section 5.1).
+async fn is_plain_http(stream: &TcpStream) -> io::Result<bool> {
+    let mut first = [0];
+    let length = stream.peek(&mut first).await?;
+    Ok(length == first.len() && first[0].is_ascii_alphabetic())
+}
+
+/// Text of the answer to a request without TLS.
+const PLAIN_HTTP: &str = "this port answers with TLS only: ask for an https:// URL\n";
+
+/// Most bytes of a request without TLS that are read.
+const PLAIN_REQUEST_MAX: usize = 64 << 10;
+
+/// Answers a request without TLS, and ends the connection.
+async fn refuse_plain_http(mut stream: TcpStream) -> io::Result<()> {
+    let length = PLAIN_HTTP.len();
+    let answer = format!(
+        "HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{PLAIN_HTTP}"
+    );
+    stream.write_all(answer.as_bytes()).await?;
+    stream.shutdown().await?;
+    // A close with bytes that were not read is a reset, which may overtake the answer.
+    let mut rest = [0; 4096];
+    let mut read = 0;
+    while read < PLAIN_REQUEST_MAX {
+        match stream.read(&mut rest).await? {
+            0 => break,
+            length => read += length,
+        }
+    }
+    Ok(())
 }
 
 async fn drive<S>(

@@ -74,8 +74,8 @@ impl Server {
         self
     }
 
-    /// Adds TLS with a chain of certificates and its key, both PEM. Plain HTTP is no longer
-    /// answered.
+    /// Adds TLS with a chain of certificates and its key, both PEM. A request without TLS is
+    /// answered with 400.
     ///
     /// # Errors
     /// [`FileError`] for files that cannot be used.
