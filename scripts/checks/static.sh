@@ -41,7 +41,7 @@ check_front() {
   NAME=$1 FRONT=$2 IMAGE=
   [[ -z ${3:-} ]] || IMAGE=${FRONT#http://}/up
   hash=$(content_hash "$TREE_STORE" up)
-  for path in catalogs.json openapi.json catalogs/up/{current.json,content-hash,search.json,api/v1/all,all.json,packages/tick}; do
+  for path in catalogs catalogs.json catalogs/up/{current.json,content-hash,search.json,api/v1/all,all.json,packages/tick}; do
     same_answer "$path" --compressed
   done
   # A bucket has one coding, and no page at its root unless its domain rewrites that.
@@ -57,7 +57,7 @@ check_front() {
 
 # names: each name of the tree, as clients ask for it. A bucket has no page at its root.
 names() {
-  (cd "$TREE" && find . -type f ! -name '*.gz' ! -path './.tmp/*' ! -name static.json) | sed 's|^\./||; s/\.\(index\|manifest\)$//; s/^index\.html$//' |
+  (cd "$TREE" && find . -type f ! -name '*.gz' ! -path './.tmp/*' ! -name static.json) | sed 's|^\./||; s/^catalogs-list\.json$/catalogs/; s/\.\(index\|manifest\)$//; s/^index\.html$//' |
     if [[ $NAME == bucket* ]]; then grep .; else cat; fi | sort -u
 }
 

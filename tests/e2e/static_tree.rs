@@ -49,6 +49,7 @@ async fn tree_has_the_answers_of_serve_by_name() {
     let paths: BTreeSet<&str> = found.iter().map(|(path, _)| path.as_str()).collect();
     for wanted in [
         "catalogs.json",
+        "catalogs-list.json",
         "catalogs/demo/current.json",
         "catalogs/demo/status.json",
         "catalogs/demo/content-hash",
@@ -67,7 +68,8 @@ async fn tree_has_the_answers_of_serve_by_name() {
         assert!(paths.contains(wanted), "{wanted} is not in {paths:?}");
     }
     for (path, bytes) in &found {
-        if path == "static.json" {
+        // Only a server has the other routes.
+        if path == "static.json" || path == "openapi.json" {
             continue;
         }
         let name = path
@@ -77,6 +79,7 @@ async fn tree_has_the_answers_of_serve_by_name() {
             .strip_suffix(".gz")
             .filter(|plain| paths.contains(plain));
         let url = format!("/{}", text.unwrap_or(name)).replace("/index.html", "/");
+        let url = url.replace("/catalogs-list.json", "/catalogs");
         let answer = http::get(&server.url(&url), &[("accept-encoding", "identity")]).await;
         assert_eq!(answer.status(), 200, "{path}");
         let expected = answer.bytes().await.unwrap();
@@ -88,6 +91,56 @@ async fn tree_has_the_answers_of_serve_by_name() {
     }
     work.run("sync tree copy").exits(0);
     work.run("verify --store copy").exits(0);
+}
+
+/// Returns true if a path without a slash at its start is one that a pattern describes.
+fn is_described(pattern: &str, path: &str) -> bool {
+    let [pattern, path]: [Vec<&str>; 2] =
+        [&pattern[1..], path].map(|path| path.split('/').collect());
+    let is_part = |(pattern, part): (&&str, &&str)| pattern.starts_with('{') || pattern == part;
+    pattern.len() == path.len() && pattern.iter().zip(&path).all(is_part)
+}
+
+/// Returns the path under which a web server answers with a file.
+fn served(file: &str) -> &str {
+    let endings = [".index", ".manifest"];
+    let plain = endings.iter().find_map(|ending| file.strip_suffix(ending));
+    match plain.unwrap_or(file) {
+        "index.html" => "",
+        "catalogs-list.json" => "catalogs",
+        path => path,
+    }
+}
+
+#[test]
+fn description_of_a_tree_lists_what_is_there() {
+    let work = Work::new();
+    let icon = "schema: olm.package\nicon: {base64data: iVBORw0KGgo=, mediatype: image/png}";
+    for (path, bytes) in catalogs::files(&catalogs::folder("v1")) {
+        let text = String::from_utf8(bytes).unwrap();
+        let text = text.replacen("schema: olm.package", icon, 1);
+        catalogs::write(&work.path("demo"), &path, text.as_bytes());
+    }
+    work.run("poll --store store --catalog demo=dir:demo")
+        .exits(0);
+    tree(&work);
+    let description = fs::read(work.path("tree/openapi.json")).unwrap();
+    let description: Value = serde_json::from_slice(&description).unwrap();
+    let patterns: Vec<&String> = description["paths"].as_object().unwrap().keys().collect();
+    let files = files(&work.path("tree"));
+    let files = files.iter().map(|(path, _)| path.as_str());
+    let plain = files.filter(|path| *path != "static.json" && !path.ends_with(".gz"));
+    let mut paths: BTreeSet<&str> = plain.map(served).collect();
+    // Web servers answer it by their settings.
+    paths.insert("v2/");
+    for pattern in &patterns {
+        let is_there = paths.iter().any(|path| is_described(pattern, path));
+        assert!(is_there, "nothing in the tree is {pattern}");
+    }
+    for path in &paths {
+        let is_listed = patterns.iter().any(|pattern| is_described(pattern, path));
+        assert!(is_listed, "{path} is not described");
+    }
 }
 
 #[test]

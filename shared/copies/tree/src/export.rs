@@ -155,7 +155,10 @@ pub async fn export(
     let mut run = ExportRun {
         router: api::router(
             catalogs.clone(),
-            HttpSettings::default(),
+            HttpSettings {
+                is_static: true,
+                ..HttpSettings::default()
+            },
             HttpMetrics::default(),
         ),
         planned,

@@ -22,6 +22,9 @@ pub struct HttpSettings {
     pub origins: Origins,
     /// Title of the page. Default: that of the page itself.
     pub title: Option<String>,
+    /// True if the answers become files of a static tree, whose description has no other paths.
+    /// Default: false.
+    pub is_static: bool,
     /// Returns the time of day. Default: the system's. A program for WebAssembly has to name
     /// another, because that one panics there.
     pub clock: fn() -> SystemTime,
@@ -34,6 +37,7 @@ impl Default for HttpSettings {
             ready: Arc::new(AtomicBool::new(true)),
             origins: Origins::default(),
             title: None,
+            is_static: false,
             clock: SystemTime::now,
         }
     }

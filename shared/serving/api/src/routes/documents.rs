@@ -80,16 +80,8 @@ pub(super) async fn object(call: RouteCall<'_>) -> Result<Representation, ApiErr
     ))
 }
 
-/// Description of the contract. A test compares it with the table of routes, and with every answer
-/// of the other tests.
-const CONTRACT: &[u8] = include_bytes!("../../openapi.json");
-
 pub(super) async fn health(_: RouteCall<'_>) -> Result<Representation, ApiError> {
     Ok(ok())
-}
-
-pub(super) async fn contract(call: RouteCall<'_>) -> Result<Representation, ApiError> {
-    call.document(Bytes::from_static(CONTRACT)).await
 }
 
 /// Any answer of the store will do: an empty one has no `catalogs.json` yet.

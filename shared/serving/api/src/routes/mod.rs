@@ -5,6 +5,7 @@
 //! label of the metrics.
 
 mod changes;
+mod contract;
 mod documents;
 mod listing;
 mod metas;
@@ -73,7 +74,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route { path: "/v2/{catalog}/referrers/{digest}", handler: |call| Box::pin(registry::referrers(call)) },
     Route { path: HEALTH, handler: |call| Box::pin(documents::health(call)) },
     Route { path: READINESS, handler: |call| Box::pin(documents::readiness(call)) },
-    Route { path: "/openapi.json", handler: |call| Box::pin(documents::contract(call)) },
+    Route { path: "/openapi.json", handler: |call| Box::pin(contract::contract(call)) },
 ];
 
 /// Routes that read a query by themselves.
