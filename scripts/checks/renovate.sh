@@ -8,9 +8,8 @@ FILES=$WORK/files
 REPOSITORY=$WORK/repository
 mkdir -p "$FILES" "$REPOSITORY"
 need_renovate
-serve "$STORE"
 
-# versions_of FIELD: package, channel and version or bundle of each head.
+# heads: package, channel, version and bundle of each head.
 heads() {
   local package
   curl -sSf "$URL/catalogs/up/packages" | jq -r '.packages[].name' | while read -r package; do
@@ -19,7 +18,8 @@ heads() {
   done
 }
 
-# The recipes of infra/gitops.md, with the address of this mirror, and without a minimum age unless one is given.
+# configure [AGE]: the recipes of infra/gitops.md, with the address of this mirror, and without a minimum age unless one is given. The last
+# Renovate for Node.js 20 has an older name for the patterns of files, which are without slashes.
 configure() {
   python3 - "$ROOT/infra/gitops.md" "$URL/catalogs/up/versions/{{packageName}}.json" "${1:-0 days}" >"$REPOSITORY/renovate.json" <<'PY'
 import json, re, sys
@@ -32,6 +32,8 @@ for block in blocks:
 config['customDatasources']['operators']['defaultRegistryUrlTemplate'] = sys.argv[2]
 config['packageRules'][0]['minimumReleaseAge'] = sys.argv[3]
 config['enabledManagers'] = ['custom.regex']
+for manager in config['customManagers']:
+    manager['fileMatch'] = [pattern.strip('/') for pattern in manager.pop('managerFilePatterns')]
 print(json.dumps(config))
 PY
 }
@@ -49,10 +51,15 @@ pin() {
   done
 }
 
-# proposed FILE: what Renovate would raise in a file, as package/channel and version.
-proposed() {
+# look: lets Renovate look for updates, without what it remembers of the step before.
+look() {
+  rm -rf "$WORK/cache"
   (cd "$REPOSITORY" && env -i PATH="$PATH" HOME="$WORK" LOG_LEVEL=debug LOG_FORMAT=json RENOVATE_PLATFORM=local RENOVATE_CACHE_DIR="$WORK/cache" \
-    "$RENOVATE" >"$WORK/renovate.log" 2>&1) || true
+    "$RENOVATE" >"$WORK/renovate.log" 2>"$WORK/renovate.err")
+}
+
+# proposed FILE: what Renovate would raise in the files of that name, as package/channel and version.
+proposed() {
   jq -r --arg file "$1" 'select(.msg == "packageFiles with updates") | .config.regex[] | select(.packageFile | test($file)) | .deps[] |
     .depName as $name | .updates[]? | select(.pendingChecks | not) | "\($name) \(.newVersion)"' "$WORK/renovate.log" | sort -u
 }
@@ -62,16 +69,19 @@ for step in $(steps); do
   lay_over "$step" "$FILES"
   ((step == 0)) || { heads >"$WORK/before"; pin <"$WORK/before"; }
   "$CATALOG_MIRROR" poll --store "$STORE" --catalog "up=dir:$FILES" >>"$WORK/poll.log" 2>&1
-  ((step > 0)) || continue
+  ((step > 0)) || { serve "$STORE"; continue; }
+  # A server holds a pointer for a second.
   sleep 1.1
   heads >"$WORK/after"
   expected=$(join -t $'\t' <(cut -f1-3 "$WORK/before" | sed 's/\t/\//' | sort) <(cut -f1-3 "$WORK/after" | sed 's/\t/\//' | sort) | awk -F'\t' '$2 != $3 {print $1, $3}' | sort)
   [[ -n $expected ]] || continue
   moves=$((moves + $(wc -l <<<"$expected")))
   configure
-  same_lines "step $step: Renovate proposes the moves of heads in the ImageSetConfiguration" "$(proposed '^imageset')" "$expected"
+  succeeds "step $step: Renovate looks for updates" look
+  same_lines "step $step: it proposes the moves of heads in the ImageSetConfiguration" "$(proposed '^imageset')" "$expected"
   same_lines "step $step: and in the Subscriptions" "$(proposed '^subscription')" "$expected"
 done
 matches "heads moved" "$moves" '^[1-9]'
 configure "7 days"
+succeeds "Renovate looks with a minimum age" look
 is "a minimum age holds them" "$(proposed .)" ""

@@ -227,6 +227,8 @@ need_npm() {
   need_debian node=nodejs npm=npm
   NPM_FOLDER=$CACHE/$1
   [[ $(cat "$NPM_FOLDER/source" 2>/dev/null) != "${*:2}" ]] || return 0
+  # What an installation left that was stopped would be taken for a whole one.
+  rm -rf "$NPM_FOLDER"
   npm install --prefix "$NPM_FOLDER" --no-audit --no-fund --silent --ignore-scripts "${@:2}" || die "npm cannot install ${*:2}"
   echo "${*:2}" >"$NPM_FOLDER/source"
 }
