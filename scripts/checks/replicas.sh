@@ -46,7 +46,7 @@ has_leader() { [[ -n $(leader) ]]; }
 followers() { for each in "${!PID[@]}"; do replica_leads "$each" || echo "$each"; done; }
 
 # put_in_service: the replicas that run are those of the service.
-put_in_service() { for each in "${!PID[@]}"; do echo "127.0.0.1:${API[$each]}"; done >"$WORK/service.new" && mv "$WORK/service.new" "$WORK/service"; }
+put_in_service() { local each; for each in "${!PID[@]}"; do echo "127.0.0.1:${API[$each]}"; done >"$WORK/service.new" && mv "$WORK/service.new" "$WORK/service"; }
 
 # end NAME SIGNAL: a replica, which the service forgets before.
 end() {
