@@ -1,11 +1,15 @@
 #![doc = include_str!("../README.md")]
 
+mod gone;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::text::line;
 use olm::{Bundle, Channel, Package, UpgradeGraph, UpgradeStep, comparable_version};
 use strum::{EnumString, IntoStaticStr, VariantArray};
 use work::{Budget, OverBudget};
+
+pub use self::gone::check_gone;
 
 /// Smallest number of packages that are many. Less is a normal update of a small catalog.
 const MANY_MIN: usize = 4;

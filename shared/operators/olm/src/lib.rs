@@ -4,6 +4,7 @@ mod change_rows;
 mod changes;
 mod compare;
 mod facts;
+mod first_days;
 mod graph;
 mod icon;
 mod lifecycle;
@@ -22,6 +23,7 @@ pub use changes::{
 };
 pub use compare::{ChangedShard, changed_shards};
 pub use facts::{FACT_KINDS, FactKind, FactsBuilder, RecordedShard, Recorder};
+pub use first_days::{PackageBundles, first_days};
 pub use graph::{ChannelGraph, GraphEntry, GraphFault};
 pub use icon::{Icon, IconKind};
 pub use lifecycle::{

@@ -6,13 +6,14 @@ use model::{
     CatalogImage, IndexedMeta, Kind, ObjectDigest, SeenPackage, Snapshot, StoredDocument,
     ValidationCounts,
 };
+use olm::PackageBundles;
 use render::{AllFacts, RenderError, Rendering, Sinks};
 use store::{Staged, Staging, Store, StoreError, bridge};
 use tokio::task::JoinError;
 use work::{Budget, run};
 
 use super::facts::{CatalogFacts, Described, WantedFacts, describe};
-use super::seen::{PackageBundles, SeenBefore};
+use super::seen::SeenBefore;
 use crate::{PollError, PollProgress, PublishError, Transaction};
 
 /// Maximum number of puts in flight: enough to hide the latency of object storage, too few to be

@@ -1,7 +1,6 @@
 //! Reasons not to publish new content: violated rules of OLM, and lost packages.
 
-use std::collections::BTreeSet;
-
+use hold::check_gone;
 use model::{Snapshot, ValidationCounts};
 use olm::{FINDINGS, ValidationSummary};
 use render::Rendering;
@@ -59,10 +58,6 @@ fn errors_text(summary: &ValidationSummary) -> String {
     )
 }
 
-/// Maximum share of packages that may disappear at once, in percent. Real catalogs lose a few
-/// packages a year.
-const GONE_MAX_PERCENT: usize = 30;
-
 /// Compares a rendering with what is published. Fails if it looks like an accident rather than an
 /// update.
 pub(crate) fn check_packages(
@@ -77,50 +72,6 @@ pub(crate) fn check_packages(
             .map(|shard| shard.name.as_str())
             .collect()
     });
-    check_names(&now, &before.unwrap_or_default()).map_err(PollError::Refused)
-}
-
-fn check_names(now: &BTreeSet<&str>, before: &BTreeSet<&str>) -> Result<(), String> {
-    const ADVICE: &str = "check the source, or publish it as it is with `--force`";
-    if now.is_empty() {
-        return Err(format!("it holds no packages at all; {ADVICE}"));
-    }
-    let gone = before.difference(now).count();
-    // In integers: a rounded share of exactly 30 % could be taken for more.
-    if gone * 100 > before.len() * GONE_MAX_PERCENT {
-        let examples: Vec<&str> = before.difference(now).take(5).copied().collect();
-        let count = before.len();
-        let examples = examples.join(", ");
-        return Err(format!(
-            "{gone} of {count} packages are gone, which is more than {GONE_MAX_PERCENT} % ({examples}); {ADVICE}"
-        ));
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn thirty_percent_of_the_packages_may_go_but_not_more() {
-        let names: Vec<String> = (0..500).map(|at| format!("p{at:03}")).collect();
-        let first = |count: usize| names[..count].iter().map(String::as_str).collect();
-        let check = |now, before| check_names(&first(now), &first(before)).unwrap_err();
-        for (now, before) in [(70, 100), (7, 10), (1, 0), (500, 10)] {
-            assert_eq!(check_names(&first(now), &first(before)), Ok(()));
-        }
-        assert_eq!(
-            check(69, 100),
-            "31 of 100 packages are gone, which is more than 30 % (p069, p070, p071, p072, p073); \
-             check the source, or publish it as it is with `--force`"
-        );
-        assert!(check(6, 10).starts_with("4 of 10 packages"));
-        for before in [0, 5] {
-            assert_eq!(
-                check(0, before),
-                "it holds no packages at all; check the source, or publish it as it is with `--force`"
-            );
-        }
-    }
+    let before = before.unwrap_or_default();
+    check_gone(&now, &before).map_err(PollError::Refused)
 }
