@@ -23,12 +23,14 @@ const ALLOWED: &[(&str, &str)] = &[
     // image, whose sink is of `oci`, or objects in a line of a catalog.
     ("upgrade", "fbc model oci olm work"),
     ("compose", "fbc model olm work"),
+    // The rule of rings, and the composition for packages that they take at once.
+    ("promotion", "compose model"),
     ("source", "fetch model oci work"),
     ("render", "fbc model oci work"),
     // Compositions are catalogs that the mirror makes itself; `olm` has the rules of validation.
     (
         "publish",
-        "compose fbc hold model oci olm render source store trust work",
+        "compose fbc hold model oci olm promotion render source store trust work",
     ),
     // A state is written by `publish` and read here; all fronts are below.
     ("reader", "model store trust"),
@@ -38,7 +40,7 @@ const ALLOWED: &[(&str, &str)] = &[
     // Versions that are installed, for the rules that hold content back.
     (
         "config",
-        "compose hold model olm publish source trust upgrade upkeep work",
+        "compose hold model olm promotion publish source trust upgrade upkeep work",
     ),
     // `work` has the memory of answers, which every front takes and the server bounds.
     ("api", "model oci olm reader work"),
@@ -85,7 +87,7 @@ const WINGS: [&str; 6] = [
 ];
 
 /// Crates that know no runtime, and its parts that they must not reach, directly or not.
-const PURE: &str = "fbc model trust render olm hold upgrade compose oci";
+const PURE: &str = "fbc model trust render olm hold upgrade compose promotion oci";
 const NO_IO: &str = "tokio reqwest hyper futures-util";
 
 /// Other forbidden direct and indirect dependencies. The reader of states has to become a part of

@@ -23,6 +23,7 @@ mod page_commands;
 mod pages;
 mod protocol;
 mod registry_api;
+mod rings;
 mod rollback;
 mod scripts;
 mod secrets;

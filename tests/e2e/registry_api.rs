@@ -18,16 +18,14 @@ fn site() -> Work {
     work
 }
 
-impl Work {
-    /// Serves the store, and returns the port of the registry API.
-    fn serve_grpc(&self, options: &str) -> (Server, u16) {
-        let server = self.serve(&format!("--grpc 127.0.0.1:0 {options}"));
-        let port = server.wait_for(|line| {
-            let (_, address) = line.split_once("answering the registry API address=127.0.0.1:")?;
-            address.trim().parse().ok()
-        });
-        (server, port)
-    }
+/// Serves the store, and returns the port of the registry API.
+pub(crate) fn serve_grpc(work: &Work, options: &str) -> (Server, u16) {
+    let server = work.serve(&format!("--grpc 127.0.0.1:0 {options}"));
+    let port = server.wait_for(|line| {
+        let (_, address) = line.split_once("answering the registry API address=127.0.0.1:")?;
+        address.trim().parse().ok()
+    });
+    (server, port)
 }
 
 /// Connects as a client of `host`.
@@ -38,7 +36,7 @@ async fn connect(port: u16, host: &str) -> Grpc<Channel> {
 }
 
 /// Asks for a package of the example as a client of `host`.
-async fn package(port: u16, host: &str) -> Result<ApiPackage, Status> {
+pub(crate) async fn package(port: u16, host: &str) -> Result<ApiPackage, Status> {
     ask(&mut connect(port, host).await).await
 }
 
@@ -64,7 +62,7 @@ async fn is_refused(port: u16, host: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn serve_answers_for_the_catalog_in_the_host_or_the_default_one() {
     let work = site();
-    let (_server, port) = work.serve_grpc("--grpc-catalog demo");
+    let (_server, port) = serve_grpc(&work, "--grpc-catalog demo");
     let first = package(port, "127.0.0.1").await.unwrap();
     let second = package(port, "demo-v2.mirror.example").await.unwrap();
     assert_ne!(first, second);
@@ -76,7 +74,7 @@ async fn serve_answers_for_the_catalog_in_the_host_or_the_default_one() {
 #[tokio::test(flavor = "multi_thread")]
 async fn serve_never_answers_for_a_removed_catalog_with_another_one() {
     let work = site();
-    let (_server, port) = work.serve_grpc("");
+    let (_server, port) = serve_grpc(&work, "");
     let host = "demo-v2.mirror.example";
     package(port, host).await.unwrap();
     work.run("rm --store store demo.v2").exits(0);
@@ -92,7 +90,7 @@ async fn serve_never_answers_for_a_removed_catalog_with_another_one() {
 #[tokio::test(flavor = "multi_thread")]
 async fn serve_ends_the_connection_of_a_waiting_client_when_its_catalog_changes() {
     let work = site();
-    let (server, port) = work.serve_grpc("");
+    let (server, port) = serve_grpc(&work, "");
     let mut waiting = connect(port, "demo.mirror.example").await;
     let mut other = connect(port, "demo-v2.mirror.example").await;
     let before = ask(&mut waiting).await.unwrap();
@@ -125,7 +123,7 @@ async fn serve_behind_credentials_answers_for_named_catalogs_only() {
          ! grpc: {anonymous: [community]}",
     );
     work.write("grpc.yaml", "grpc: {anonymous: [demo.v2]}");
-    let (_server, port) = work.serve_grpc("--readers readers --config grpc.yaml");
+    let (_server, port) = serve_grpc(&work, "--readers readers --config grpc.yaml");
     // The only catalog that may be named is that of clients that name none, and not of those that
     // name another one.
     for host in ["demo-v2.mirror.example", "mirror.example"] {

@@ -9,6 +9,7 @@ mod compositions;
 mod grpc_listener;
 mod manual;
 mod needs;
+mod polls;
 mod progress;
 mod published;
 mod reports;

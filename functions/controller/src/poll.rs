@@ -108,6 +108,8 @@ pub(crate) fn next_poll(
     let ended = LastPoll {
         ended: SystemTime::now(),
         failures,
+        // An object names an image, and no ring.
+        next_at: None,
         // A poll never comes later than the object says.
         early: rand::random(),
     };

@@ -203,6 +203,7 @@ impl Candidate {
         let last = LastPoll {
             ended: self.last_poll().unwrap_or(status.last_poll),
             failures: status.failures.try_into().unwrap_or(u32::MAX),
+            next_at: status.next_at,
             early: 1.0,
         };
         due(self.catalog.poll_interval(), &last, now).is_some_and(|wait| wait.is_zero())
@@ -238,7 +239,7 @@ impl Candidate {
     }
 }
 
-/// Takes out those that are compositions of what was published.
+/// Takes out those that are compositions of what was published, or follow it as rings.
 pub(crate) fn take_followers<'a>(
     not_due: &mut Vec<&'a Candidate>,
     order: &PollOrder,

@@ -31,8 +31,9 @@ pub(crate) struct DiffArgs {
     /// Catalog of the store, or the older of two sources, such as dir:before or quay.io/a/b:v1.
     #[arg(value_name = "NAME|SOURCE")]
     what: String,
-    /// Older state of the catalog, or the newer source.
-    #[arg(value_name = "OLD|SOURCE")]
+    /// Older state of the catalog, another catalog whose published state is the newer one, or the
+    /// newer source.
+    #[arg(value_name = "OLD|NAME|SOURCE")]
     old: Option<String>,
     /// Newer state of the catalog. Default: the current one.
     #[arg(value_name = "NEW")]
@@ -57,13 +58,35 @@ pub(crate) async fn run(args: DiffArgs) -> anyhow::Result<Exit> {
         let store = args.access.store.open_alone(Access::Read).await?;
         let name = args.what.parse()?;
         let state = published::state(&store, &name).await?;
+        if let Some(other) = other_catalog(&store, &args).await? {
+            let old = published::snapshot(&state).await?;
+            let new = published::snapshot(&other).await?;
+            return print(&inspect::changes(&other, &old, &new).await?, args.json);
+        }
         let old = args.old.as_deref().unwrap_or("previous");
         let new = args.new.as_deref().unwrap_or("current");
         let old = find(&store, &state, old).await?;
         let new = find(&store, &state, new).await?;
         inspect::changes(&state, &old, &new).await?
     };
-    terminal::print_report(&changes, args.json, print_changes)?;
+    print(&changes, args.json)
+}
+
+/// Returns the catalog with which another one is compared, if the second name is one and no state.
+async fn other_catalog(
+    store: &Arc<dyn Store>,
+    args: &DiffArgs,
+) -> anyhow::Result<Option<PublishedState>> {
+    let named = args.old.as_deref().filter(|_| args.new.is_none());
+    match named.and_then(|text| text.parse().ok()) {
+        Some(name) => published::find(store, &name).await,
+        None => Ok(None),
+    }
+}
+
+/// Prints the changes, and returns whether there are some.
+fn print(changes: &Changes, json: bool) -> anyhow::Result<Exit> {
+    terminal::print_report(changes, json, print_changes)?;
     // The exit code is the answer, as for diff(1), so it needs no --detailed-exitcode.
     let differs = !changes.is_empty();
     Ok(if differs {

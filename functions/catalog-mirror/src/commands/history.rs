@@ -12,7 +12,7 @@ use crate::table::{Column, Table, print};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 CHANGED counts the packages that were added (+), removed (-) and changed (~) since the state before, and names up to three. \
-`diff NAME OLD NEW` shows all. --json has the times. A state that is not stored was removed by a collection: it can no longer be rolled back to.")]
+`diff NAME OLD NEW` shows all. Of a ring, the states that wait come first, each with what it would change. --json has the times. A state that is not stored was removed by a collection: it can no longer be rolled back to.")]
 pub(crate) struct HistoryArgs {
     #[command(flatten)]
     store: StoreArgs,
@@ -38,11 +38,14 @@ pub(crate) async fn run(args: HistoryArgs) -> anyhow::Result<()> {
 
 impl Table for HistoryState {
     const COLUMNS: &'static [Column<Self>] = &[
-        ("SERIAL", |state| state.serial.to_string()),
+        ("SERIAL", |state| cell(state.serial)),
         ("CONTENT", |state| short(&state.content_hash)),
         ("PUBLISHED", |state| age(state.published_at)),
         ("PACKAGES", |state| cell(state.packages)),
         ("STATE", |state| {
+            if let Some(waits) = state.waits {
+                return waits.to_string();
+            }
             let text = match (state.is_stored, state.is_published, state.is_held_back) {
                 (_, true, true) => "published, rolled back",
                 (_, true, false) => "published",

@@ -336,6 +336,7 @@ mod tests {
             verified: None,
             target: target.map(str::to_owned),
             inputs: Vec::new(),
+            ring: None,
         };
         CatalogRepository::new(&name.parse().unwrap(), &source).suffix()
     }

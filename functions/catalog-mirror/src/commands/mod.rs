@@ -16,6 +16,7 @@ mod ls;
 mod manifests;
 mod plan;
 mod poll;
+mod promote;
 mod release;
 mod render;
 mod rm;
@@ -119,6 +120,9 @@ enum Command {
     Gc(gc::GcArgs),
     /// Publish an earlier state of a catalog again, until its source changes or a poll is forced.
     Rollback(rollback::RollbackArgs),
+    /// Move a ring to the newest state of the catalog that it follows, or to another one, without
+    /// waiting for its age.
+    Promote(promote::PromoteArgs),
     /// Let new content through that is held back because it looks like an accident.
     Release(release::ReleaseArgs),
     /// Show the changes between two states of a catalog, or between two sources.
@@ -236,6 +240,9 @@ async fn dispatch(command: Command) -> anyhow::Result<Exit> {
         Command::Rollback(args) => {
             let span = info_span!("rollback", catalog = %args.name);
             return rollback::run(args).instrument(span).await;
+        }
+        Command::Promote(args) => {
+            return promote::run(args).instrument(info_span!("promote")).await;
         }
         Command::Release(args) => {
             return release::run(args).instrument(info_span!("release")).await;

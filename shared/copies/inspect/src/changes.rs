@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use model::{CatalogName, Key, ShardRef, Snapshot, Status};
 use olm::{Changes, Package, PackageParser, changed_shards};
-use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, Report};
+use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, PollOptions, Report};
 use reader::{PublishedCatalogs, PublishedState, ReaderSettings};
 use source::Source;
 use store::{FolderStore, ReadError, Store, StoreExt};
@@ -159,7 +159,11 @@ async fn publish_to(
     let sources = reader.sources.clone();
     let mirror = Mirror::new(sources, store.clone(), settings, PollMetrics::default());
     // Forced: a source without packages can be compared too.
-    let mut reports = mirror.poll_all(catalogs, true).await;
+    let options = PollOptions {
+        force: true,
+        ..PollOptions::default()
+    };
+    let mut reports = mirror.poll_all(catalogs, options).await;
     if let Some(error) = reports.iter().find_map(Report::error_text) {
         return Err(InspectError::Refused(error));
     }

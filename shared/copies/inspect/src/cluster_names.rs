@@ -47,7 +47,7 @@ pub(crate) fn cluster_names(catalog: &ReadCatalog) -> BTreeSet<String> {
 fn repository_of_image(source: &str) -> Option<CatalogRepository> {
     let text = source.strip_prefix("docker://").unwrap_or(source);
     let first = text.split('/').next().unwrap_or_default();
-    let is_other = ["dir:", "oci:", "git:", "compose:"]
+    let is_other = ["dir:", "oci:", "git:", "compose:", "ring:"]
         .iter()
         .any(|scheme| first.starts_with(scheme));
     if is_other || source.contains("://") && text == source || !text.contains('/') {

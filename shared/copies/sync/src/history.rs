@@ -59,13 +59,19 @@ fn is_later(ours: &Current, theirs: &Current) -> bool {
     })
 }
 
-/// Returns the source without the hash of the composition, which changes with every edit.
+/// Returns the source without the hash of a composition or the delay of a ring, which change with
+/// every edit.
 fn source_of(current: &Current) -> &str {
     let reference = current.source.reference.as_str();
-    match reference.rsplit_once('#') {
-        Some((inputs, _)) if reference.starts_with("compose:") => inputs,
-        _ => reference,
+    if reference.starts_with("compose:") {
+        return reference
+            .rsplit_once('#')
+            .map_or(reference, |(inputs, _)| inputs);
     }
+    if reference.starts_with("ring:") {
+        return reference.split('+').next().unwrap_or(reference);
+    }
+    reference
 }
 
 /// True if a pointer remembers at most [`PREVIOUS_MAX`] publications, newest first. Comparing two

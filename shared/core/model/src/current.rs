@@ -275,6 +275,7 @@ mod tests {
             snapshot: ObjectDigest::of(b"{}"),
             source: SourceRef {
                 inputs: Vec::new(),
+                ring: None,
                 reference: "quay.io/a/b:c".into(),
                 revision: "sha256:00".into(),
                 verified: None,

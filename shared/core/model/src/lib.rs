@@ -14,6 +14,7 @@ mod name;
 mod notified;
 mod object;
 pub mod pem;
+mod ring;
 mod snapshot;
 mod source_ref;
 mod status;
@@ -41,6 +42,7 @@ pub use key::{CachePolicy, Key, Kind};
 pub use name::{CatalogName, CatalogNameError, is_dns_label, is_plain_name};
 pub use notified::{Notified, PublicationId};
 pub use object::{Content, DecodedContent, ManifestEntry, ObjectDigest, ObjectRef};
+pub use ring::Ring;
 pub use snapshot::{AllFormats, CatalogImage, RENDER_VERSION, SEGMENT_LINES, ShardRef, Snapshot};
 pub use source_ref::{
     AttachedSignature, INPUTS_MAX, ImageSignatures, SignedBy, SourceInput, SourceRef, Verified,

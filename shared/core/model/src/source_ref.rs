@@ -1,6 +1,6 @@
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 
-use crate::{CatalogName, ObjectRef, PREVIOUS_MAX, Sha256};
+use crate::{CatalogName, ObjectRef, PREVIOUS_MAX, Ring, Sha256};
 
 /// Maximum number of published inputs of a composed catalog.
 pub const INPUTS_MAX: usize = 64;
@@ -34,6 +34,33 @@ pub struct SourceRef {
         deserialize_with = "read_short_list"
     )]
     pub inputs: Vec<SourceInput>,
+    /// Place of a ring among the states of the catalog that it follows; `None` for any other
+    /// catalog.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ring: Option<Box<Ring>>,
+}
+
+impl SourceRef {
+    /// Returns the states of other catalogs that collection keeps for this one: those that a
+    /// composition was made of, and those that a ring needs. Each is a content hash and a Snapshot.
+    pub fn kept_states(&self) -> impl Iterator<Item = (Sha256, ObjectRef)> {
+        let inputs = self.inputs.iter();
+        let inputs = inputs.map(|input| (input.content_hash, input.snapshot));
+        let states = self.ring.iter().flat_map(|ring| ring.states());
+        inputs.chain(states.map(|state| (state.content_hash, state.snapshot)))
+    }
+
+    /// Returns true if the catalog is a ring that has no state yet: readers do not get what the
+    /// pointer names.
+    pub fn is_placeholder(&self) -> bool {
+        self.ring.as_ref().is_some_and(|ring| ring.is_placeholder)
+    }
+
+    /// Returns true if the catalog is composed of another one, or follows it as a ring.
+    pub fn follows(&self, catalog: &CatalogName) -> bool {
+        let is_input = self.inputs.iter().any(|input| input.catalog == *catalog);
+        is_input || self.ring.as_ref().is_some_and(|ring| ring.of == *catalog)
+    }
 }
 
 /// Published state of a catalog of which a composed catalog was made.

@@ -55,6 +55,9 @@ pub struct Status {
     /// Remarks of the last composition, such as required packages that it lacks; `None` for a
     /// catalog that is not composed.
     pub notices: Option<Vec<String>>,
+    /// Time at which the next state of a ring is old enough; `None` if none waits for that.
+    #[serde(default, with = "As::<Option<Rfc3339>>")]
+    pub next_at: Option<SystemTime>,
 }
 
 impl Status {
@@ -81,6 +84,7 @@ impl Status {
             rejected: None,
             validation: None,
             notices: None,
+            next_at: None,
         }
     }
 
@@ -89,6 +93,7 @@ impl Status {
     #[must_use]
     pub fn after(mut self, before: Option<&Self>) -> Self {
         if !self.outcome.is_success() {
+            self.next_at = self.next_at.or(before.and_then(|before| before.next_at));
             self.failures = before.map_or(0, |before| before.failures).saturating_add(1);
             self.last_success = self
                 .last_success

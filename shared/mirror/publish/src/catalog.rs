@@ -4,6 +4,7 @@ use compose::{Composition, CompositionInput};
 use model::{
     Availability, CatalogName, Current, INPUTS_MAX, ImageReference, Key, Sha256, text::chain,
 };
+use promotion::RingSource;
 use source::{Digest, Lookaside, Source};
 use store::{ReadError, Store, StoreExt};
 use trust::policy::Policy;
@@ -39,7 +40,7 @@ impl Catalog {
             name,
             // What is composed here can be corrected here; a foreign catalog cannot.
             validation: match source {
-                CatalogSource::Pulled(_) => ValidationMode::Warn,
+                CatalogSource::Pulled(_) | CatalogSource::Ring(_) => ValidationMode::Warn,
                 CatalogSource::Composed(_) => ValidationMode::Refuse,
             },
             source,
@@ -86,13 +87,16 @@ impl str::FromStr for ValidationMode {
     }
 }
 
-/// Content of a catalog: one source that is pulled, or a composition of other catalogs.
+/// Content of a catalog: one source that is pulled, a composition of other catalogs, or the state of
+/// another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CatalogSource {
     /// Image, layout, archive, repository or folder.
     Pulled(Box<PulledSource>),
     /// Composition of published catalogs and of sources.
     Composed(Box<ComposedSource>),
+    /// Published catalog that is followed with a delay.
+    Ring(Box<RingSource>),
 }
 
 /// Source that is pulled, with the policy for the signatures of its image.
@@ -170,7 +174,7 @@ impl CatalogSource {
     pub const fn pulled(&self) -> Option<&PulledSource> {
         match self {
             Self::Pulled(pulled) => Some(pulled),
-            Self::Composed(_) => None,
+            Self::Composed(_) | Self::Ring(_) => None,
         }
     }
 
@@ -183,8 +187,16 @@ impl CatalogSource {
     /// Returns the composition, if it is one.
     pub const fn composed(&self) -> Option<&ComposedSource> {
         match self {
-            Self::Pulled(_) => None,
             Self::Composed(composed) => Some(composed),
+            Self::Pulled(_) | Self::Ring(_) => None,
+        }
+    }
+
+    /// Returns the ring, if it is one.
+    pub const fn ring(&self) -> Option<&RingSource> {
+        match self {
+            Self::Ring(ring) => Some(ring),
+            Self::Pulled(_) | Self::Composed(_) => None,
         }
     }
 
@@ -200,6 +212,7 @@ impl CatalogSource {
                     InputPlace::Pulled(pulled) => Some(pulled.as_ref()),
                 })
                 .collect(),
+            Self::Ring(_) => Vec::new(),
         }
     }
 
@@ -215,19 +228,22 @@ impl CatalogSource {
                     InputPlace::Pulled(pulled) => Some(pulled.as_mut()),
                 })
                 .collect(),
+            Self::Ring(_) => Vec::new(),
         }
     }
 
-    /// Returns the names of the published catalogs that a composition is made of.
+    /// Returns the names of the published catalogs that a composition is made of, or the one that a
+    /// ring follows.
     pub fn inputs(&self) -> impl Iterator<Item = &CatalogName> {
         let inputs = self
             .composed()
             .into_iter()
             .flat_map(|composed| &composed.inputs);
-        inputs.filter_map(|input| match &input.place {
+        let inputs = inputs.filter_map(|input| match &input.place {
             InputPlace::Published { name, .. } => Some(name),
             InputPlace::Pulled(_) => None,
-        })
+        });
+        inputs.chain(self.ring().map(|ring| &ring.of))
     }
 }
 
@@ -369,11 +385,12 @@ impl fmt::Display for InputRole {
 const HASH_DIGITS: usize = 12;
 
 impl fmt::Display for CatalogSource {
-    /// Writes a source as it is configured, and a composition as `compose:` with the names of its
+    /// Writes a source and a ring as they are configured, and a composition as `compose:` with the names of its
     /// inputs and a hash, so that a changed composition has another text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Pulled(pulled) => pulled.source.fmt(f),
+            Self::Ring(ring) => ring.fmt(f),
             Self::Composed(composed) => {
                 let names: Vec<&str> = composed
                     .composition

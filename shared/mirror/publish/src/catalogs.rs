@@ -236,7 +236,7 @@ pub async fn remove(store: &dyn Store, catalog: &CatalogName) -> Result<Option<u
     Ok((was_listed || removed > 0).then_some(removed))
 }
 
-/// Returns the catalogs of the store that are composed of `input` now.
+/// Returns the catalogs of the store that are composed of `input` now, or follow it as rings.
 ///
 /// # Errors
 /// [`ReadError`] if the store fails. A pointer that cannot be read follows nothing.
@@ -254,10 +254,7 @@ pub async fn followers(
             Err(error @ ReadError::Store(_)) => return Err(error),
             Err(_) => None,
         };
-        let inputs = current
-            .into_iter()
-            .flat_map(|(current, _)| current.source.inputs);
-        if inputs.into_iter().any(|known| known.catalog == *input) {
+        if current.is_some_and(|(current, _)| current.source.follows(input)) {
             followers.push(name);
         }
     }

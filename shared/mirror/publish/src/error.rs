@@ -89,6 +89,9 @@ pub enum PollError {
     /// An earlier content cannot be published again, for this reason.
     #[error("cannot roll back: {0}")]
     Rollback(String),
+    /// A ring cannot be moved to the state that a person wants.
+    #[error("cannot promote: {0}")]
+    Promotion(#[from] promotion::PromotionError),
     /// A blocking task of the poll panicked or was cancelled.
     #[error("a worker thread failed")]
     Worker(#[from] tokio::task::JoinError),

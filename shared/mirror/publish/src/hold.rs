@@ -38,6 +38,10 @@ impl Default for HoldSettings {
 impl HoldSettings {
     /// Returns the rules for a catalog of this source.
     pub(crate) fn rules_for(&self, source: &CatalogSource) -> BTreeSet<HoldRule> {
+        // The catalog that a ring follows was judged.
+        if source.ring().is_some() {
+            return BTreeSet::new();
+        }
         if let Some(rules) = &self.rules {
             return rules.clone();
         }

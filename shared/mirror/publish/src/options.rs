@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use model::Status;
+use promotion::Promotion;
 use trust::Signer;
 use work::MemoryPool;
 
@@ -16,6 +17,8 @@ pub struct PollOptions {
     /// [`HoldSettings`](crate::HoldSettings) would hold the content, as `force` does too. For
     /// sources whose owner decides that alone. Default: false.
     pub accept_gone: bool,
+    /// State to which a ring is moved. Default: by its rule.
+    pub promotion: Option<Promotion>,
     /// Looks at the stored objects of an unchanged catalog, although this process did so within the
     /// last hour.
     pub check_stored: bool,

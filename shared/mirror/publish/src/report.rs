@@ -1,6 +1,6 @@
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use model::{CatalogName, Current, Outcome, Sha256, Snapshot, ValidationCounts};
+use model::{CatalogName, Current, Outcome, Ring, Sha256, Snapshot, ValidationCounts};
 use serde::{Serialize, Serializer};
 
 use crate::PollError;
@@ -33,6 +33,9 @@ pub struct Report {
     /// Remarks of the last composition, such as required packages that it lacks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
+    /// Place of a ring among the states of the catalog that it follows.
+    #[serde(skip)]
+    pub ring: Option<Box<Ring>>,
     /// Number of packages, and global groups, whose lines were validated. The findings about others
     /// were known.
     #[serde(skip)]
@@ -76,6 +79,7 @@ impl Report {
             changes: ChangedPackages::default(),
             validation: None,
             notices: Vec::new(),
+            ring: None,
             packages_validated: 0,
             bytes_pulled: 0,
             layers_fetched: 0,
@@ -90,6 +94,11 @@ impl Report {
     pub fn describe(&mut self, current: Option<&Current>) {
         self.content_hash = current.map(|current| current.content_hash);
         self.serial = current.map(|current| current.serial);
+    }
+
+    /// Returns the time at which the next state of a ring is old enough.
+    pub fn next_at(&self) -> Option<SystemTime> {
+        self.ring.as_ref()?.next_at()
     }
 
     /// Records the outcome and the duration.

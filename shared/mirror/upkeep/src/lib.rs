@@ -14,7 +14,7 @@ pub use gc::{
     GcError, GcMetrics, GcOptions, GcReport, GcStep, NextStep, Retention, UnreadableState,
     collect_regularly, gc,
 };
-pub use history::{HistoryState, history};
+pub use history::{HistoryState, Waiting, history};
 pub use rollback::{RollbackOptions, rollback};
 pub use verify::{
     Finding, IntegrityCheck, ObjectProblem, Verification, check_body, check_entry, verify,

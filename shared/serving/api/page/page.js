@@ -423,12 +423,21 @@ function pollState({ lastPoll, error, rejected, failures }) {
   return [mark('good', 'Up to date'), ' ', age(lastPoll)];
 }
 
+// Returns the place of a ring: the state that it has, and when the next one is old enough.
+function ringPlace(source, nextAt) {
+  const ring = source?.ring;
+  if (!ring) return undefined;
+  const at = ring.at ? [', its state of ', age(ring.at.publishedAt)] : [', no state yet'];
+  const next = nextAt ? [', the next until ', el('time', { datetime: escaped(nextAt) }, escaped(nextAt).slice(0, 16).replace('T', ' '))] : [];
+  return el('span', {}, brief(ring.of), at, `; ${plural(list(ring.waiting).length, 'state')} waiting`, next);
+}
+
 function catalogTable(published) {
   const row = ({ name, current, status }) => {
     const reason = status.error || status.rejected?.error;
     const details = el('details', {}, el('summary', {}, 'Details'), facts([
       ['Source', text(shown(current.source?.ref))], ['Digest', text(current.source?.revision)], ['Size', `${(current.size / 1e6).toFixed(1)} MB`],
-      ['Publication', String(current.serial)], ['Problem', reason && el('span', { class: 'warn' }, text(reason, 1000))],
+      ['Publication', String(current.serial)], ['Follows', ringPlace(current.source, status.nextAt)], ['Problem', reason && el('span', { class: 'warn' }, text(reason, 1000))],
     ]));
     return el('li', { class: 'row' },
       el('h2', {}, el('a', { href: href(['c', name]) }, brief(name))),

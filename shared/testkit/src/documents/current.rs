@@ -35,6 +35,7 @@ impl CurrentBuilder {
             previous: None,
             source: SourceRef {
                 inputs: Vec::new(),
+                ring: None,
                 reference: SOURCE.to_owned(),
                 revision: "sha256:00".to_owned(),
                 verified: None,

@@ -7,6 +7,7 @@ use ::carry::{
 use model::CatalogName;
 use offer::{CarriedSet, RegistryAccess, reference, required_images};
 use olm::RequiredImages;
+use publish::PollOptions;
 use store::Store;
 
 use super::CopyArgs;
@@ -72,7 +73,11 @@ impl Tools {
     ) -> anyhow::Result<Collected> {
         let mirror = self.access.mirror(store);
         let progress = crate::progress::show_poll(mirror.progress(), false);
-        let reports = mirror.poll_all(&set.catalogs, set.force).await;
+        let options = PollOptions {
+            force: set.force,
+            ..PollOptions::default()
+        };
+        let reports = mirror.poll_all(&set.catalogs, options).await;
         progress.finish_and_clear();
         print_polls(&reports, false)?;
         let failed = reports

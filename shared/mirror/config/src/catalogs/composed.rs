@@ -114,7 +114,10 @@ pub(crate) fn connect(catalogs: &mut [PlacedCatalog], problems: &Problems) {
     }
     // Cycles are left without the catalogs that are made of no other one, and without those of
     // which none is made.
-    let mut left: Vec<&Catalog> = catalogs.iter().map(|placed| &placed.catalog).collect();
+    let all = catalogs.iter().map(|placed| &placed.catalog);
+    let mut left: Vec<&Catalog> = all
+        .filter(|catalog| catalog.source.composed().is_some())
+        .collect();
     let mut before = usize::MAX;
     while left.len() < before {
         before = left.len();
@@ -146,7 +149,7 @@ mod tests {
 name: a, compose: {} => catalog a, compose: a composition needs `inputs` or `add`
 name: a, compose: {input: []} => catalog a, compose, input: unknown field `input`
 compose: {inputs: [{catalog: b}]} => catalog number 1, compose: a composition needs a name
-name: a, source: 'dir:x', compose: {inputs: [{catalog: b}]} => either source or compose
+name: a, source: 'dir:x', compose: {inputs: [{catalog: b}]} => one of source, compose and ring
 name: a, compose: {inputs: [{catalog: b, source: 'dir:x'}]} => an input has either `catalog`
 name: a, compose: {inputs: [{catalog: 'b@12'}]} => b@12: after the @ comes a content hash
 name: a, compose: {inputs: [{source: b}]} => `b` names no registry

@@ -15,7 +15,7 @@ use super::keys::PlacedRule;
 use super::placed::PlacedCatalog;
 use super::section::Section;
 use super::values::{self, host_and_port, platform, poll_interval};
-use super::{composed, limits};
+use super::{composed, limits, ring};
 use crate::problems::Problems;
 
 /// Splits a text into its YAML documents.
@@ -63,13 +63,28 @@ pub(crate) fn read_catalogs(mut section: Section, interval: Duration) -> Vec<Pla
     catalogs
 }
 
-/// Reads the name and `source` or `compose`. An ImageSetConfiguration gives several catalogs.
+/// Reads the name and `source`, `compose` or `ring`. An ImageSetConfiguration gives several catalogs.
 fn read_source(section: &mut Section) -> Vec<(CatalogName, CatalogSource)> {
+    let kinds = ["source", "compose", "ring"].into_iter();
+    if kinds.filter(|kind| section.has(kind)).count() > 1 {
+        section.problem("a catalog has one of source, compose and ring");
+    }
+    let is_ring = section.has("ring");
+    let ring = section.with("ring", ring::read).flatten();
+    if is_ring {
+        let name = section.require("name").parsed("name", str::parse);
+        section.drop_fields(&["source", "compose"]);
+        return match (name, ring) {
+            (Some(name), Some(ring)) => {
+                ring::refuse_fields(section, &ring.of);
+                vec![(name, CatalogSource::Ring(Box::new(ring)))]
+            }
+            _ => Vec::new(),
+        };
+    }
     if let Some(value) = section.value("compose") {
         let name = section.parsed("name", str::parse);
-        if section.value("source").is_some() {
-            section.problem("a catalog has either source or compose");
-        }
+        section.drop_fields(&["source"]);
         return composed::read(name, value, section);
     }
     // Both are parsed even if the other one is wrong: all problems are reported at once.

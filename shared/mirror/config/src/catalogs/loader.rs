@@ -10,7 +10,7 @@ use super::keys::{KeyContext, PlacedRule};
 use super::placed::{PlacedCatalog, refuse_paths, unique};
 use super::section::Section;
 use super::webhook::{self, PlacedWebhook};
-use super::{Config, cluster_catalog, composed, limits, poll_interval};
+use super::{Config, cluster_catalog, composed, limits, poll_interval, ring};
 use crate::Variables;
 use crate::problems::{ConfigProblems, Problems};
 
@@ -204,6 +204,7 @@ impl ConfigLoader {
         // Everything below needs the whole configuration: texts may come in any order.
         let mut catalogs = unique(self.catalogs, problems);
         composed::connect(&mut catalogs, problems);
+        ring::check(&catalogs, problems);
         for placed in &mut catalogs {
             // The rule of a catalog replaces the rule for all, also where it is weaker.
             if let Some(rule) = placed.signature.as_ref().or(self.signature.as_ref()) {

@@ -8,6 +8,7 @@ mod keys;
 mod limits;
 mod loader;
 mod placed;
+mod ring;
 mod section;
 mod server;
 mod values;

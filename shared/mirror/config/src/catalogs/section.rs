@@ -59,6 +59,11 @@ impl Section {
         Some(value)
     }
 
+    /// Returns true if a field is there and was not taken.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.fields.contains_key(name)
+    }
+
     /// Adds a problem if a field is not there.
     pub(crate) fn require(&mut self, name: &str) -> &mut Self {
         if !self.fields.contains_key(name) {
@@ -128,6 +133,13 @@ impl Section {
             sections.extend(Self::new(value, place, &self.problems));
         }
         sections
+    }
+
+    /// Takes fields about which there is a problem already.
+    pub(crate) fn drop_fields(&mut self, names: &[&str]) {
+        for name in names {
+            self.fields.remove(*name);
+        }
     }
 
     /// Takes all fields that are left, for a section whose names are looked up elsewhere.

@@ -2,8 +2,8 @@
 //! order.
 
 use model::{
-    Current, EmptyLayers, Encoding, Kind, Publication, PullInputs, RENDER_VERSION, Sha256,
-    Snapshot, SourceRef, ValidationCounts,
+    Availability, Current, EmptyLayers, Encoding, Kind, Publication, PullInputs, RENDER_VERSION,
+    Sha256, Snapshot, SourceRef, ValidationCounts,
 };
 use olm::Day;
 use source::{Digest, Sources};
@@ -56,8 +56,8 @@ impl<'a> Poll<'a> {
 
     /// Returns the attempts that it may make. A forced poll rechecks what is stored.
     pub(super) fn retries(&self) -> Retries<'_> {
-        let is_composed = self.catalog.source.composed().is_some();
-        Retries::new(&self.mirror.settings.env, self.options.force, is_composed)
+        let has_inputs = self.catalog.source.pulled().is_none();
+        Retries::new(&self.mirror.settings.env, self.options.force, has_inputs)
     }
 
     /// Returns the layers that need not be fetched: those that an earlier attempt has `found`, or
@@ -100,8 +100,7 @@ impl<'a> Attempt<'a> {
         let transaction = Transaction::begin(mirror.store.clone(), &catalog.name, options).await?;
         // A pointer that cannot be read costs no request to the source.
         transaction.current()?;
-        let base = transaction.base();
-        let found = Found::find(mirror, &poll.images, &catalog.source, base, copied).await?;
+        let found = Found::find(poll, &transaction, copied).await?;
         Ok(Self {
             poll,
             transaction,
@@ -298,14 +297,22 @@ impl<'a> Attempt<'a> {
         .await
     }
 
+    /// Returns the availability to readers: as it is configured, but a ring without a state has none.
+    pub(super) fn availability(&self, source: &SourceRef) -> Availability {
+        if source.is_placeholder() {
+            return Availability::Unavailable;
+        }
+        self.poll.catalog.availability
+    }
+
     /// Returns the pointer that publishes new content.
     pub(super) fn next(&self, put: &PutContent, source: SourceRef) -> Result<Current, PollError> {
         let publication = Publication {
             snapshot: put.digest,
+            availability: self.availability(&source),
             source,
             render_version: RENDER_VERSION,
             rolled_back: None,
-            availability: self.poll.catalog.availability,
         };
         // Also on an unverified pointer: the serial must be above every serial that readers have
         // seen.
@@ -319,9 +326,12 @@ impl<'a> Attempt<'a> {
     }
 
     /// Returns true if the composition itself has changed since the publication: who edits it knows
-    /// which packages go.
+    /// which packages go. The content of a ring was judged in the catalog that it follows.
     pub(super) fn is_edited(&self) -> bool {
         let source = &self.poll.catalog.source;
+        if source.ring().is_some() {
+            return true;
+        }
         let published = self.transaction.base().map(|base| &base.source.reference);
         source.composed().is_some() && published != Some(&source.to_string())
     }

@@ -128,7 +128,7 @@ async fn read_inputs(
 
 /// Reads the Snapshot of an input, and makes sure that collection keeps what it names until the
 /// commit.
-async fn read_snapshot(
+pub(super) async fn read_snapshot(
     store: &dyn Store,
     input: &SourceInput,
     transaction: Option<&Transaction>,

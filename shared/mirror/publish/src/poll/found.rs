@@ -3,15 +3,16 @@
 
 use std::sync::Arc;
 
-use model::{Current, EmptyLayers, Snapshot, SourceRef};
+use model::{EmptyLayers, Snapshot, SourceRef};
 use render::Rendering;
 use source::{Digest, Sources};
 
+use super::attempt::Poll;
 use super::composed::{compose, first_notices};
 use super::fetched::{Fetched, PulledRevision};
-use super::mirror::Mirror;
 use super::pulled::ContentReader;
 use super::resolved::ResolvedComposition;
+use super::ring::ResolvedRing;
 use super::signatures::verify;
 use crate::{CatalogSource, PollError, Transaction};
 
@@ -21,6 +22,8 @@ pub(super) enum Found<'c> {
     Pulled(PulledRevision<'c>),
     /// Composition of other catalogs.
     Composed(ResolvedComposition<'c>),
+    /// State of another catalog.
+    Ring(Box<ResolvedRing<'c>>),
 }
 
 /// Content that was read and rendered.
@@ -35,20 +38,26 @@ pub(super) struct NewContent {
 }
 
 impl<'c> Found<'c> {
-    /// Finds the digest of a source, or the states of the inputs of a composition. `base` is what
-    /// the catalog has published. `copied` is the digest of a source that was copied to disk.
+    /// Finds the digest of a source, the states of the inputs of a composition, or the state of a
+    /// ring. `copied` is the digest of a source that was copied to disk.
     pub(super) async fn find(
-        mirror: &Mirror,
-        images: &Sources,
-        source: &'c CatalogSource,
-        base: Option<&Current>,
+        poll: &Poll<'c>,
+        transaction: &Transaction,
         copied: Option<&Digest>,
     ) -> Result<Self, PollError> {
-        let pulled = match source {
+        let mirror = poll.mirror;
+        let images = &poll.images;
+        let pulled = match &poll.catalog.source {
             CatalogSource::Pulled(pulled) => pulled,
             CatalogSource::Composed(composed) => {
+                let base = transaction.base();
                 let found = ResolvedComposition::find(mirror, images, composed, base).await?;
                 return Ok(Self::Composed(found));
+            }
+            CatalogSource::Ring(ring) => {
+                let promotion = poll.options.promotion.as_ref();
+                let found = ResolvedRing::find(mirror, transaction, ring, promotion).await?;
+                return Ok(Self::Ring(Box::new(found)));
             }
         };
         let digest = match copied {
@@ -59,11 +68,20 @@ impl<'c> Found<'c> {
         Ok(Self::Pulled(PulledRevision { pulled, digest }))
     }
 
-    /// Returns the digest of the source, or the revision of the composition.
+    /// Returns the digest of the source, or the revision of the composition or of the ring.
     pub(super) const fn revision(&self) -> &Digest {
         match self {
             Self::Pulled(found) => &found.digest,
             Self::Composed(found) => &found.revision,
+            Self::Ring(found) => &found.revision,
+        }
+    }
+
+    /// Returns the ring, if it is one.
+    pub(super) const fn ring(&self) -> Option<&ResolvedRing<'c>> {
+        match self {
+            Self::Ring(found) => Some(found),
+            Self::Pulled(_) | Self::Composed(_) => None,
         }
     }
 
@@ -82,6 +100,7 @@ impl<'c> Found<'c> {
             verified: None,
             target: None,
             inputs: Vec::new(),
+            ring: None,
         };
         match self {
             Self::Pulled(found) => source.verified = verify(images, found, known).await?,
@@ -92,6 +111,10 @@ impl<'c> Found<'c> {
                 }
                 source.inputs = found.published();
                 source.target.clone_from(&found.composed.target);
+            }
+            Self::Ring(found) => {
+                source.verified = found.verified();
+                source.ring = Some(Box::new(found.ring.clone()));
             }
         }
         Ok(source)
@@ -105,6 +128,7 @@ impl<'c> Found<'c> {
             Self::Pulled(_) => is_suspect,
             // A composition reads its inputs one after the other, each to its end.
             Self::Composed(_) => true,
+            Self::Ring(_) => false,
         }
     }
 
@@ -122,6 +146,7 @@ impl<'c> Found<'c> {
                 found.copy_inputs(images, fetched).await?;
                 Ok(false)
             }
+            Self::Ring(_) => Ok(false),
         }
     }
 
@@ -161,6 +186,7 @@ impl<'c> Found<'c> {
                     empty_layers: None,
                 })
             }
+            Self::Ring(found) => found.compose(reader, transaction, reusable, fetched).await,
         }
     }
 }

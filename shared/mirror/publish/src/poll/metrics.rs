@@ -32,6 +32,8 @@ pub struct PollMetrics {
     age: ByCatalog<Gauge>,
     failed_for_good: ByCatalog<Gauge>,
     held: ByCatalog<Gauge>,
+    ring_state: ByCatalog<Gauge>,
+    ring_waiting: ByCatalog<Gauge>,
     limits: ByCatalogAnd<Counter>,
     findings: ByCatalogAnd<Gauge>,
     documents_taken: Gauge,
@@ -59,6 +61,9 @@ impl PollMetrics {
             "Disk space that copies of slow images may take at a time: limits.downloadBytes";
         let failed_for_good = "1 if the source has a revision that failed and is not pulled again unless a poll is forced, else 0";
         let held = "1 if new content of the source looks like an accident and is held back, else 0";
+        let ring_state =
+            "Time at which the state of a ring was published in the catalog that it follows";
+        let ring_waiting = "States that wait until they are old enough for a ring, or for a person";
         Self {
             polls: metric(registry, "polls", "Polls by outcome"),
             last_success: metric(
@@ -82,6 +87,8 @@ impl PollMetrics {
             downloads_capacity: metric(registry, "download_limit_bytes", downloads_capacity),
             failed_for_good: metric(registry, "failed_for_good", failed_for_good),
             held: metric(registry, "held", held),
+            ring_state: metric(registry, "ring_state_timestamp_seconds", ring_state),
+            ring_waiting: metric(registry, "ring_waiting_states", ring_waiting),
             budgets: Arc::default(),
         }
     }
@@ -112,6 +119,14 @@ impl PollMetrics {
         failed_for_good.set(i64::from(report.failed_for_good()));
         let is_held = report.error.as_ref().and_then(PollError::hold).is_some();
         self.held.get_or_create(&label).set(i64::from(is_held));
+        if let Some(ring) = &report.ring {
+            let waiting = gauge(ring.waiting.len() as u64);
+            self.ring_waiting.get_or_create(&label).set(waiting);
+            if let Some(at) = &ring.at {
+                let published = seconds_of(at.published_at);
+                self.ring_state.get_or_create(&label).set(published);
+            }
+        }
         if report.outcome.is_success() {
             self.last_success.get_or_create(&label).set(unix_seconds());
         }
@@ -175,9 +190,11 @@ fn gauge(number: u64) -> i64 {
 }
 
 fn unix_seconds() -> i64 {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
+    seconds_of(SystemTime::now())
+}
+
+fn seconds_of(time: SystemTime) -> i64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     gauge(since.as_secs())
 }
 

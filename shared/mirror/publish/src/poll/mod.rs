@@ -19,6 +19,7 @@ pub(crate) mod pull;
 mod pulled;
 mod resolved;
 mod retries;
+mod ring;
 pub(crate) mod schedule;
 mod seen;
 mod signatures;

@@ -5,24 +5,28 @@
 //! 2. A revision that is published ends the poll, after a look at its signatures and at the stored
 //!    objects. So does one that is known to fail.
 //! 3. Verify the signatures, and wait for a place.
-//! 4. Read: pull or compose, and render. Content that is published already ends the poll.
+//! 4. A ring publishes a state that is stored, unless it takes some packages at once. Everything
+//!    else is read: pull or compose, and render. Content that is published already ends the poll.
 //! 5. Judge the new content, and then put what the published Snapshot does not name.
 //! 6. Commit. After a lost race, start again.
 
 use model::{
-    Current, EmptyLayers, Outcome, PublicationId, RENDER_VERSION, SourceRef, ValidationCounts,
+    Current, EmptyLayers, Outcome, PublicationId, RENDER_VERSION, Ring, SourceInput, SourceRef,
+    ValidationCounts,
 };
 use source::Digest;
 use tokio::time::timeout;
 use work::{Budget, stop_on_drop};
 
 use super::attempt::{Attempt, Poll};
+use super::composed::read_snapshot;
 use super::fetched::Fetched;
 use super::found::Found;
 use super::objects::PutContent;
 use super::open_pull::{self, OpenPull};
+use super::resolved::waiting;
 use super::validation::{check_packages, judge};
-use crate::{ChangedPackages, ObjectStats, PollError, PollPhase};
+use crate::{ChangedPackages, ObjectStats, PollError, PollPhase, find_unservable};
 
 /// Result of the cheap part of a poll.
 pub(super) enum SourceCheck<'a> {
@@ -43,6 +47,8 @@ pub(super) struct Learned {
     pub(super) changes: ChangedPackages,
     /// Findings about the content that was published.
     pub(super) validation: Option<ValidationCounts>,
+    /// Place of a ring.
+    pub(super) ring: Option<Box<Ring>>,
     /// Remarks of the composition; `None` if nothing was composed.
     pub(super) notices: Option<Vec<String>>,
     /// Number of packages whose lines were validated.
@@ -124,6 +130,10 @@ async fn begin<'a>(
     let attempt = Attempt::begin(poll, recheck, learned.copied.as_ref()).await?;
     learned.revision = Some(attempt.found.revision().clone());
     learned.published = attempt.transaction.current()?.map(PublicationId::from);
+    if let Some(found) = attempt.found.ring() {
+        learned.ring = Some(Box::new(found.ring.clone()));
+        learned.notices = found.first_notice();
+    }
     if let Some(base) = attempt.known() {
         let outcome = confirm(&attempt, base, learned).await?;
         return Ok(SourceCheck::Known(outcome));
@@ -162,6 +172,13 @@ async fn pull(attempt: &Attempt<'_>, learned: &mut Learned) -> Result<Outcome, P
     let mirror = poll.mirror;
     // Before the pull: an image that the policy refuses costs no download.
     let source = attempt.verify().await?;
+    if let Some(found) = attempt.found.ring() {
+        let choice = found.choose(&*mirror.store).await?;
+        if let Some(state) = choice.whole {
+            learned.notices = found.first_notice().or(Some(choice.packages.notices));
+            return step(attempt, state, source, learned).await;
+        }
+    }
     let is_suspect = attempt.is_suspect();
     if mirror.settings.registry_wait.is_some() && attempt.found.is_copied_first(is_suspect) {
         copy(poll, &attempt.found, learned).await?;
@@ -219,6 +236,7 @@ async fn read_and_publish(
     }
     if let (Some(base), Some(published)) = (base, reusable)
         && content.rendering.equals(published)
+        && !base.source.is_placeholder()
     {
         return update(attempt, with_source(base, source), learned).await;
     }
@@ -237,11 +255,41 @@ async fn read_and_publish(
     let put = putting.await?;
     if let Some(base) = base
         && base.snapshot.digest == put.digest
+        && !base.source.is_placeholder()
     {
         // Only damaged objects were written again.
         poll.note_check();
         return update(attempt, with_source(base, source), learned).await;
     }
+    commit(attempt, put, source, learned).await
+}
+
+/// Publishes a state of another catalog as it is stored. Nothing is written but documents.
+async fn step(
+    attempt: &Attempt<'_>,
+    state: SourceInput,
+    source: SourceRef,
+    learned: &mut Learned,
+) -> Result<Outcome, PollError> {
+    if let Some(base) = attempt.transaction.base()
+        && base.snapshot == state.snapshot
+        && base.source.is_placeholder() == source.is_placeholder()
+    {
+        return update(attempt, with_source(base, source), learned).await;
+    }
+    let store = &*attempt.poll.mirror.store;
+    let snapshot = read_snapshot(store, &state, None).await?;
+    if let Some(key) = find_unservable(store, &snapshot).await?.into_keys().next() {
+        return Err(waiting(
+            &state.catalog,
+            format!("{key} is missing or damaged"),
+        ));
+    }
+    let put = PutContent {
+        snapshot,
+        digest: state.snapshot.digest,
+        counts: None,
+    };
     commit(attempt, put, source, learned).await
 }
 
@@ -271,7 +319,7 @@ async fn update(
     learned: &mut Learned,
 ) -> Result<Outcome, PollError> {
     next.render_version = RENDER_VERSION;
-    next.availability = attempt.poll.catalog.availability;
+    next.availability = attempt.availability(&next.source);
     learned.published = Some(PublicationId::from(&next));
     let (_, is_written) = attempt.transaction.commit(next).await?;
     Ok(if is_written {

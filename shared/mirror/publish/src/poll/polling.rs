@@ -65,11 +65,10 @@ impl Mirror {
 
     /// Polls all catalogs for a process that does not poll them again: several at a time, and each
     /// composition after its inputs. The reports come in the order of the catalogs.
-    pub async fn poll_all(&self, catalogs: &[Catalog], force: bool) -> Vec<Report> {
+    pub async fn poll_all(&self, catalogs: &[Catalog], options: PollOptions) -> Vec<Report> {
         let options = PollOptions {
-            force,
             is_last: true,
-            ..PollOptions::default()
+            ..options
         };
         let order = PollOrder::new(catalogs);
         let places = Semaphore::new(POLLS_AT_ONCE);
@@ -201,6 +200,7 @@ impl Mirror {
             changes: learned.changes,
             validation: learned.validation,
             notices: Vec::new(),
+            ring: learned.ring,
             packages_validated: learned.packages_validated,
             layers_fetched: learned.fetched.layers_fetched,
             layers_skipped: learned.fetched.layers_skipped,
@@ -211,6 +211,10 @@ impl Mirror {
         };
         log(catalog, &report);
         let is_success = report.outcome.is_success();
+        // Nothing was polled.
+        if matches!(report.error, Some(PollError::Promotion(_))) {
+            return report;
+        }
         let now = (self.settings.env.clock)();
         let times = self.known.note_poll(name, now, is_success);
         let pull = learned.pull.as_ref();
@@ -226,6 +230,7 @@ impl Mirror {
             rejected: pull.and_then(|pull| pull.rejected(report.outcome, report.error.as_ref()?)),
             validation: report.validation,
             notices: learned.notices,
+            next_at: report.next_at(),
             ..Status::new(catalog.source.to_string(), report.outcome, now)
         };
         let next = |before: Option<&Status>| {

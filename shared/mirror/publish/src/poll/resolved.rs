@@ -191,29 +191,7 @@ async fn published_input(
     base: Option<&Current>,
 ) -> Result<SourceInput, PollError> {
     let store = &*mirror.store;
-    let pointer = Pointer::read(store, name, mirror.settings.signer.as_ref()).await?;
-    let Some(pointer) = pointer else {
-        // The error of the input itself may name another one that it waits for.
-        let status = read_status(store, name).await;
-        let reason = match status.and_then(|status| status.error) {
-            Some(error) => format!("it was never published: {error}"),
-            None => "the store has no such catalog; configure it, or copy it with sync or import"
-                .to_owned(),
-        };
-        return Err(waiting(name, reason));
-    };
-    if !pointer.signature_verified {
-        return Err(waiting(
-            name,
-            "its current.json is not signed by a trusted key",
-        ));
-    }
-    let Some(current) = pointer.current else {
-        return Err(waiting(name, "its current.json is damaged"));
-    };
-    if !current.availability.is_available() {
-        return Err(waiting(name, "it is Unavailable"));
-    }
+    let current = published_pointer(mirror, name).await?;
     let Some(pin) = pin else {
         return Ok(SourceInput {
             catalog: name.clone(),
@@ -238,6 +216,41 @@ async fn published_input(
     let kept = stored_states(store, &current).await?.join(", ");
     let reason = format!("the store does not keep {pin} of it; it keeps {kept}");
     Err(waiting(name, reason))
+}
+
+/// Returns the pointer of a published catalog that can be used now.
+///
+/// # Errors
+/// [`PollError::Waiting`] if there is none, or if it is not trusted, damaged or unavailable.
+pub(super) async fn published_pointer(
+    mirror: &Mirror,
+    name: &CatalogName,
+) -> Result<Current, PollError> {
+    let store = &*mirror.store;
+    let pointer = Pointer::read(store, name, mirror.settings.signer.as_ref()).await?;
+    let Some(pointer) = pointer else {
+        // The error of the input itself may name another one that it waits for.
+        let status = read_status(store, name).await;
+        let reason = match status.and_then(|status| status.error) {
+            Some(error) => format!("it was never published: {error}"),
+            None => "the store has no such catalog; configure it, or copy it with sync or import"
+                .to_owned(),
+        };
+        return Err(waiting(name, reason));
+    };
+    if !pointer.signature_verified {
+        return Err(waiting(
+            name,
+            "its current.json is not signed by a trusted key",
+        ));
+    }
+    let Some(current) = pointer.current else {
+        return Err(waiting(name, "its current.json is damaged"));
+    };
+    if !current.availability.is_available() {
+        return Err(waiting(name, "it is Unavailable"));
+    }
+    Ok(current)
 }
 
 /// Returns the content hashes that the store keeps of a catalog, each once and the newest first.

@@ -10,18 +10,18 @@ const ATTEMPTS: u32 = 6;
 pub(super) struct Retries<'a> {
     env: &'a Env,
     races: RaceRetries<'a>,
-    is_composed: bool,
+    has_inputs: bool,
     /// True if the next attempt must rely on nothing that is stored.
     pub(super) recheck: bool,
 }
 
 impl<'a> Retries<'a> {
     /// Allows the attempts of a poll that rechecks what is stored from the first one on, or not.
-    pub(super) fn new(env: &'a Env, recheck: bool, is_composed: bool) -> Self {
+    pub(super) fn new(env: &'a Env, recheck: bool, has_inputs: bool) -> Self {
         Self {
             env,
             races: RaceRetries::new(env, ATTEMPTS),
-            is_composed,
+            has_inputs,
             recheck,
         }
     }
@@ -44,7 +44,7 @@ impl<'a> Retries<'a> {
         match self.races.again(error).await {
             // Its own objects are written again, so this one is of an input, which only the input's
             // source can mend.
-            Err(error) if error.is_damage() && self.is_composed => Err(PollError::Waiting {
+            Err(error) if error.is_damage() && self.has_inputs => Err(PollError::Waiting {
                 input: "an input whose objects are damaged".to_owned(),
                 reason: chain(&error),
             }),

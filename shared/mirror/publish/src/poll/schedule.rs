@@ -26,6 +26,9 @@ pub struct LastPoll {
     pub ended: SystemTime,
     /// Number of failures in a row, this poll included.
     pub failures: u32,
+    /// Time at which the next state of a ring is old enough. One that this poll could have seen does
+    /// not count: the clock of the store may be behind.
+    pub next_at: Option<SystemTime>,
     /// Part, from 0 to 1, of the tenth of its wait by which the next poll comes early. Random in a
     /// process that goes on, so that catalogs that were started together are soon polled at
     /// different times. 1 where events bring the polls: one that comes a second too early would
@@ -35,11 +38,15 @@ pub struct LastPoll {
 
 /// Returns the time from `now` to the next poll of a catalog with this interval: zero if it is due,
 /// `None` if it is not polled again. After failures it is 15 s, doubled with each further one, at
-/// most the interval, or ten minutes without one.
+/// most the interval, or ten minutes without one. A ring is also due when its next state is old
+/// enough.
 pub fn due(interval: Option<Duration>, last: &LastPoll, now: SystemTime) -> Option<Duration> {
-    let wait = match last.failures {
-        0 => interval?,
-        failures => {
+    let next_at = last.next_at.filter(|next| *next > last.ended);
+    let until_next = next_at.map(|next| next.duration_since(now).unwrap_or_default());
+    let wait = match (last.failures, interval) {
+        (0, None) => return until_next,
+        (0, Some(interval)) => interval,
+        (failures, _) => {
             let wait = RETRY_FIRST.saturating_mul(2_u32.saturating_pow(failures - 1));
             // An interval of zero, which polls at every event, does not try a failing source at
             // every event.
@@ -50,17 +57,18 @@ pub fn due(interval: Option<Duration>, last: &LastPoll, now: SystemTime) -> Opti
     let wait = wait.mul_f64(1.0 - EARLY_MAX * last.early);
     // A poll in the future was dated by a wrong clock. Waiting for that time could take years.
     let age = now.duration_since(last.ended).unwrap_or(wait);
-    Some(wait.saturating_sub(age))
+    let wait = wait.saturating_sub(age);
+    Some(until_next.map_or(wait, |until_next| until_next.min(wait)))
 }
 
-/// Polls every catalog for as long as the program runs. A composition is also polled when one of
-/// its inputs was published.
+/// Polls every catalog for as long as the program runs. A composition or a ring is also polled when
+/// one of its inputs was published.
 pub struct Schedule {
     mirror: Arc<Mirror>,
     catalogs: Vec<Catalog>,
     after: Box<ReportHook>,
     order: PollOrder,
-    /// Signals that end the wait of a composition before its interval is over.
+    /// Signals that end the wait of a composition or a ring before its interval is over.
     wakes: HashMap<CatalogName, Notify>,
 }
 
@@ -75,14 +83,14 @@ impl Schedule {
         catalogs: Vec<Catalog>,
         after: impl Fn(&Report) + Send + Sync + 'static,
     ) -> Self {
-        let composed = catalogs
+        let followers = catalogs
             .iter()
-            .filter(|catalog| catalog.source.composed().is_some());
+            .filter(|catalog| catalog.source.inputs().next().is_some());
         Self {
             mirror,
             after: Box::new(after),
             order: PollOrder::new(&catalogs),
-            wakes: composed
+            wakes: followers
                 .map(|catalog| (catalog.name.clone(), Notify::new()))
                 .collect(),
             catalogs,
@@ -128,13 +136,14 @@ impl Schedule {
             let last = LastPoll {
                 ended: (env.clock)(),
                 failures,
+                next_at: report.next_at(),
                 // Without jitter all catalogs, started together, would ask their registries in the
                 // same second for ever.
                 early: (env.rng)(),
             };
             let wake = self.wakes.get(name);
             let wait = due(catalog.poll_interval(), &last, last.ended);
-            // A composition without an interval waits for its inputs alone.
+            // A composition or a ring without an interval waits for its inputs alone.
             let Some(wait) = wait.or(wake.map(|_| Duration::MAX)) else {
                 return;
             };
@@ -156,6 +165,7 @@ mod tests {
         LastPoll {
             ended: SystemTime::UNIX_EPOCH + HOUR,
             failures,
+            next_at: None,
             early: 0.0,
         }
     }
@@ -180,6 +190,30 @@ mod tests {
         assert_eq!(wait(Some(Duration::from_secs(20)), 5), Some(20));
         assert_eq!(wait(None, 40), Some(600));
         assert_eq!(wait(Some(Duration::ZERO), u32::MAX), Some(600));
+    }
+
+    #[test]
+    fn ring_is_due_when_its_next_state_is_old_enough() {
+        let wait = |interval: Option<Duration>, minutes: i64, failures: u32| {
+            let last = last(failures);
+            let minutes_of = |minutes: i64| Duration::from_secs(60 * minutes.unsigned_abs());
+            let next_at = match minutes {
+                0.. => last.ended + minutes_of(minutes),
+                _ => last.ended - minutes_of(minutes),
+            };
+            let next_at = Some(next_at);
+            let last = LastPoll { next_at, ..last };
+            due(interval, &last, last.ended).map(|wait| wait.as_secs())
+        };
+        assert_eq!(wait(Some(HOUR), 20, 0), Some(20 * 60));
+        assert_eq!(wait(Some(HOUR), 90, 0), Some(3600));
+        assert_eq!(wait(None, 90, 0), Some(90 * 60));
+        // This poll has seen it.
+        assert_eq!(
+            (wait(Some(HOUR), 0, 0), wait(None, -5, 0)),
+            (Some(3600), None)
+        );
+        assert_eq!(wait(Some(HOUR), 20, 1), Some(15));
     }
 
     #[test]

@@ -97,13 +97,7 @@ impl Transaction {
         if self.pointer.is_none() {
             add_name(&*self.store, &self.catalog, true).await?;
         }
-        // The date of the store and not of this machine: all writers of a store then share one
-        // clock.
-        let date = self
-            .store
-            .stat(&Key::Current(self.catalog.clone()))
-            .await?
-            .date;
+        let date = self.date().await?;
         let age = self.gc.get().map(|gc| gc.age(&self.options.env, date));
         // A publication that put and found no objects has not read `gc.json`, and may take any
         // time.
@@ -111,6 +105,13 @@ impl Transaction {
             return Err(PublishError::Expired);
         }
         Ok(date)
+    }
+
+    /// Returns the date of the store and not of this machine: all writers of a store then share one
+    /// clock.
+    pub(crate) async fn date(&self) -> Result<SystemTime, PublishError> {
+        let key = Key::Current(self.catalog.clone());
+        Ok(self.store.stat(&key).await?.date)
     }
 
     /// Dates never go back and never repeat, whatever the clock says: readers compare them (RFC

@@ -3,6 +3,7 @@
 mod files;
 mod hold;
 mod hostile;
+mod ring;
 mod site;
 mod slow;
 mod validation;

@@ -63,7 +63,8 @@ async fn round_goes_on_beside_a_registry_that_hangs() {
         let quick = catalogs(&quick_registry, (0..40).map(|at| format!("quick-{at}")));
         hung_registry.delay(kind, NEVER);
         let all = [&hung[..], &quick].concat();
-        let round = tokio::spawn(async move { mirror.poll_all(&all, false).await });
+        let round =
+            tokio::spawn(async move { mirror.poll_all(&all, PollOptions::default()).await });
         for catalog in &quick {
             let is_published = async || {
                 let status = status(&store, catalog).await;

@@ -123,8 +123,8 @@ impl Marks {
     }
 }
 
-/// Returns the published Snapshot, the earlier ones that are kept, and those that a composition was
-/// made of. The age of an earlier one counts from its replacement: the state of a catalog that
+/// Returns the published Snapshot, the earlier ones that are kept, and those of other catalogs that a
+/// composition or a ring needs. The age of an earlier one counts from its replacement: the state of a catalog that
 /// changes for the first time in months must not vanish at once.
 fn kept(
     catalog: &CatalogName,
@@ -147,14 +147,9 @@ fn kept(
         }
         replaced = previous.published_at;
     }
-    // States that a composition was made of, so that another selection of them finds them. A copy
-    // of the composition alone does not have them.
-    roots.extend(
-        current
-            .source
-            .inputs
-            .iter()
-            .map(|input| root(input.snapshot, false)),
-    );
+    // States that a composition was made of, so that another selection of them finds them, and those
+    // that a ring needs. A copy of the catalog alone does not have them.
+    let kept = current.source.kept_states();
+    roots.extend(kept.map(|(_, snapshot)| root(snapshot, false)));
     roots
 }

@@ -100,14 +100,14 @@ pub async fn verify(store: &dyn Store, catalog: &CatalogName) -> Result<Verifica
     Ok(verification)
 }
 
-/// Returns the Snapshots of all publications and of the states that a composition was made of, each
+/// Returns the Snapshots of all publications and of the states that a composition or a ring needs, each
 /// once because content may come back, with the content hashes that the pointer records for them.
 fn named_snapshots(current: &Current) -> BTreeMap<ObjectRef, Sha256> {
-    let inputs = current.source.inputs.iter();
-    let inputs = inputs.map(|input| (input.snapshot, input.content_hash));
+    let kept = current.source.kept_states();
+    let kept = kept.map(|(content_hash, snapshot)| (snapshot, content_hash));
     let publications = current.publications().into_iter();
     let publications = publications.map(|one| (one.snapshot, one.content_hash));
-    inputs.chain(publications).collect()
+    kept.chain(publications).collect()
 }
 
 impl Verification {
