@@ -215,6 +215,7 @@ impl PageSite {
             ("https://mirror.example:8443", url),
             ("https://mirror.example", url),
             ("mirror.example", mirror),
+            ("now: [etcd]", "now: [demo-cache]"),
             ("--package etcd", "--package demo-queue"),
             ("operatorhubio etcd 0.9.0", "operatorhubio demo-cache 1.0.0"),
             ("operatorhubio etcd", "operatorhubio demo-cache"),
