@@ -24,10 +24,14 @@ verify() { "$CATALOG_MIRROR" verify --store "$1"; }
 
 # The part sync kills sync and import.
 killed_everywhere() {
-  local store=$WORK/killed
+  local store=$WORK/killed number
   small_poll "$store" 0 >/dev/null 2>&1 || true
   kills poll "$store" "$CATALOG_MIRROR" poll --force --store "$store" --catalog "f=dir:$WORK/version-{}"
   kills rollback "$store" "$CATALOG_MIRROR" rollback --store "$store" f --previous
+  for number in 0 1; do
+    printf 'catalogs: [{name: f, source: "dir:%s", hold: off}, {name: ring, ring: {of: f, after: 1s}}]' "$WORK/version-$number" >"$WORK/rings-$number.yaml"
+  done
+  kills ring "$store" "$CATALOG_MIRROR" poll --store "$store" --config "$WORK/rings-{}.yaml"
   kills gc "$store" "$CATALOG_MIRROR" gc --store "$store"
 }
 

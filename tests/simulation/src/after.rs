@@ -6,13 +6,14 @@ use model::{Key, Kind};
 use serde_json::Value;
 use upkeep::Retention;
 
+use crate::catalogs::{self, RING};
+use crate::commands;
 use crate::fault::Side;
 use crate::invariants::listed_names;
 use crate::observed::ObservedStore;
 use crate::repairs::{repair_all, repair_copy};
 use crate::run::{HARNESS, SETTLED_MS, Simulation};
 use crate::scenario::{Job, PHASE_MS, Scenario, Step, steps};
-use crate::{catalogs, commands};
 
 /// Number of calls after which collection has come to its end: a round that is under way, and two
 /// more.
@@ -55,10 +56,32 @@ async fn try_converge(simulation: &Simulation, scenario: &Scenario) -> Result<()
             ));
         }
     }
+    follow_ring(simulation, versions[0].is_some()).await?;
     for observed in [&simulation.origin, &simulation.copy] {
         must_be_clean(simulation, observed).await?;
     }
     Ok(())
+}
+
+/// Polls the ring, if it was published and its source is. What a disk took from its older states no
+/// source has any more, so a damaged ring is removed, as an operator would.
+async fn follow_ring(simulation: &Simulation, has_source: bool) -> Result<(), String> {
+    let name = catalogs::name(RING);
+    let origin = &simulation.origin;
+    if !origin.pointers().contains_key(&name) {
+        return Ok(());
+    }
+    if !origin.checker().damage.is_empty() {
+        let side = Side::Origin;
+        let catalog = RING;
+        return simulation.must(&Job::Remove { side, catalog }).await;
+    }
+    if !has_source {
+        return Ok(());
+    }
+    let follow = Job::Follow { promote: false };
+    simulation.must(&follow).await?;
+    must_change_nothing(simulation, &follow, origin).await
 }
 
 /// Reads a store without damage with every command, and checks that collection drops the names of

@@ -1,13 +1,21 @@
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use model::CatalogName;
+use publish::{Catalog, CatalogSource, RingRule, RingSource};
 use source::{Source, Sources};
 use tempfile::TempDir;
 
 /// Names of the catalogs of every run.
 pub(crate) const NAMES: [&str; 2] = ["a", "b"];
+
+/// Number of the ring that follows the first catalog.
+pub(crate) const RING: usize = NAMES.len();
+
+/// Delay of the ring: an era is longer, so each state is old enough in the next one.
+const RING_DELAY: Duration = Duration::from_secs(24 * 3600);
 
 /// Packages of each version with their content. Neighbours share most of them. At most a quarter
 /// goes at a time, because a poll refuses a larger loss.
@@ -54,11 +62,29 @@ pub(crate) fn images() -> Sources {
 }
 
 pub(crate) fn name(catalog: usize) -> CatalogName {
-    NAMES[catalog].parse().expect("it is a name")
+    let name = if catalog == RING {
+        "ring"
+    } else {
+        NAMES[catalog]
+    };
+    name.parse().expect("it is a name")
+}
+
+/// Returns the ring that follows the first catalog.
+pub(crate) fn ring() -> Catalog {
+    let source = RingSource {
+        of: name(0),
+        rule: RingRule {
+            after: Some(RING_DELAY),
+            is_manual: false,
+        },
+        now: Vec::new(),
+    };
+    Catalog::new(name(RING), CatalogSource::Ring(Box::new(source)))
 }
 
 /// Returns a catalog whose source holds one of the versions.
-pub(crate) fn catalog(catalog: usize, version: usize) -> Arc<publish::Catalog> {
+pub(crate) fn catalog(catalog: usize, version: usize) -> Catalog {
     let path: PathBuf = source_files().dir.path().join(version.to_string());
-    Arc::new(publish::Catalog::new(name(catalog), Source::Dir(path)))
+    Catalog::new(name(catalog), Source::Dir(path))
 }

@@ -5,7 +5,7 @@ use model::{CatalogName, Key, Kind as ObjectKind, Sha256};
 use serde_json::Value;
 
 use crate::corruption::DamageLog;
-use crate::fault::{Kind, Operation};
+use crate::fault::{Kind, Operation, Side};
 use crate::history::{History, NEVER_PUBLISHED, State};
 use crate::snapshot::{Content, read, referenced, sha256};
 
@@ -70,6 +70,9 @@ impl InvariantChecker {
                 .append(now, operation.side, bytes)
                 .map_err(in_words)?;
             self.check_published(name, &objects).map_err(in_words)?;
+            if operation.side == Side::Origin {
+                self.check_kept(name, &objects).map_err(in_words)?;
+            }
             if !listed.contains(name.as_str()) {
                 return Err(format!("{name} is published and not in catalogs.json"));
             }
@@ -169,20 +172,54 @@ impl InvariantChecker {
         Ok(())
     }
 
-    /// Returns the keys of all that is published, without the pointers and `catalogs.json`.
+    /// Checks that a ring has every object of the states that it keeps.
+    fn check_kept(&self, name: &CatalogName, objects: &BTreeMap<Key, Bytes>) -> Result<(), String> {
+        let state = self.history(name).last().expect("it was just appended");
+        let mut kept = self.kept_by_ring(state)?.into_iter();
+        match kept.find(|key| !objects.contains_key(key)) {
+            Some(key) => Err(format!("{key} is of a state that the ring keeps, and gone")),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the keys of the states that a ring keeps: that at which it is, and those that wait.
+    fn kept_by_ring(&self, state: &State) -> Result<Vec<Key>, String> {
+        let document: Value = serde_json::from_slice(&state.bytes)
+            .map_err(|error| format!("it is not JSON: {error}"))?;
+        let ring = &document["source"]["ring"];
+        let waiting = ring["waiting"].as_array().into_iter().flatten();
+        let at = Some(&ring["at"]).filter(|at| !at.is_null());
+        let mut kept = Vec::new();
+        for state in waiting.chain(at) {
+            kept.extend(self.named_by_snapshot(referenced(&state["snapshot"])?));
+        }
+        Ok(kept)
+    }
+
+    /// Returns the keys of all that is published or kept by a ring, without the pointers and
+    /// `catalogs.json`.
     pub(crate) fn named(&self) -> BTreeSet<Key> {
         let published = self.histories.values().filter_map(History::last);
-        published.flat_map(|state| self.named_by(state)).collect()
+        let mut named = BTreeSet::new();
+        for state in published {
+            named.extend(self.named_by(state));
+            named.extend(self.kept_by_ring(state).unwrap_or_default());
+        }
+        named
     }
 
     /// Returns the keys of a state: its snapshot and all that the snapshot names.
     pub(crate) fn named_by(&self, state: &State) -> Vec<Key> {
+        self.named_by_snapshot(state.snapshot)
+    }
+
+    fn named_by_snapshot(&self, snapshot: Sha256) -> Vec<Key> {
         let sound = self
             .sound
-            .get(&state.snapshot)
+            .get(&snapshot)
             .into_iter()
             .flat_map(BTreeMap::keys);
-        let snapshot = Key::Object(ObjectKind::Snapshot, state.snapshot);
+        let snapshot = Key::Object(ObjectKind::Snapshot, snapshot);
         sound.cloned().chain([snapshot]).collect()
     }
 

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use futures_util::{FutureExt, future::BoxFuture};
 use model::{CatalogName, Outcome, Sha256, text::chain};
-use publish::{Env, Mirror, MirrorSettings, PollError, PollMetrics, PollOptions, Report};
+use publish::{
+    Catalog, Env, Mirror, MirrorSettings, PollError, PollMetrics, PollOptions, Promotion, Report,
+};
 use store::Store;
 use sync::{Archive, Copier, Importer, Origin, Pack, PackOptions, Repair, SyncOptions, SyncReport};
 use upkeep::{GcOptions, Retention, RollbackOptions};
@@ -77,6 +79,7 @@ impl Job {
         };
         match self {
             Self::Poll { catalog, version } => poll(origin, wrong, catalog, version).boxed(),
+            Self::Follow { promote } => follow(origin, wrong, promote).boxed(),
             Self::Rollback { catalog } => roll_back(origin, wrong, catalog).boxed(),
             Self::Sync { catalog, rebuild } => sync(origin, copy, wrong, catalog, rebuild).boxed(),
             Self::Import { catalog, all } => import(origin, copy, wrong, catalog, all).boxed(),
@@ -89,6 +92,25 @@ impl Job {
 }
 
 async fn poll(handle: StoreHandle, wrong: i64, catalog: usize, version: usize) -> Done {
+    let catalog = catalogs::catalog(catalog, version);
+    poll_catalog(handle, wrong, &catalog, PollOptions::default()).await
+}
+
+/// Polls the ring, and moves it to the newest state if `promote` is true.
+async fn follow(handle: StoreHandle, wrong: i64, promote: bool) -> Done {
+    let options = PollOptions {
+        promotion: promote.then_some(Promotion::Newest),
+        ..PollOptions::default()
+    };
+    poll_catalog(handle, wrong, &catalogs::ring(), options).await
+}
+
+async fn poll_catalog(
+    handle: StoreHandle,
+    wrong: i64,
+    catalog: &Catalog,
+    options: PollOptions,
+) -> Done {
     let settings = MirrorSettings {
         // Few threads, and all encodings.
         render: render::RenderSettings {
@@ -99,14 +121,13 @@ async fn poll(handle: StoreHandle, wrong: i64, catalog: usize, version: usize) -
         env: env(&handle, wrong),
         ..MirrorSettings::default()
     };
-    let catalog = catalogs::catalog(catalog, version);
     let mirror = Mirror::new(
         catalogs::images(),
         Arc::new(handle),
         settings,
         PollMetrics::default(),
     );
-    let report = mirror.poll(&catalog, PollOptions::default()).await;
+    let report = mirror.poll(catalog, options).await;
     if !matches!(report.error, Some(PollError::Killer { .. })) {
         return said(&report);
     }
@@ -115,7 +136,7 @@ async fn poll(handle: StoreHandle, wrong: i64, catalog: usize, version: usize) -
         force: true,
         ..PollOptions::default()
     };
-    said(&mirror.poll(&catalog, forced).await)
+    said(&mirror.poll(catalog, forced).await)
 }
 
 async fn roll_back(handle: StoreHandle, wrong: i64, catalog: usize) -> Done {

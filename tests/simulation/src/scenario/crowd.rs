@@ -73,6 +73,9 @@ fn jobs(chance: Chance, era: u64, role: u64) -> Vec<Step> {
 fn job(chance: Chance, role: u64) -> Job {
     let (catalog, side, all) = (which(chance), side(chance), chance.of("all").one_in(2));
     match role {
+        0..=3 if chance.of("ring").one_in(4) => Job::Follow {
+            promote: chance.of("promote").one_in(3),
+        },
         0..=3 if chance.of("back").one_in(4) => Job::Rollback { catalog },
         0..=3 => poll(chance, catalog),
         4 => Job::Rollback { catalog },

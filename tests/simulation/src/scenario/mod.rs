@@ -71,6 +71,11 @@ pub enum Job {
         /// Version that its source holds.
         version: usize,
     },
+    /// Polls the ring that follows the first catalog.
+    Follow {
+        /// True to move it to the newest state, whatever its age.
+        promote: bool,
+    },
     /// Rolls a catalog back to the publication before.
     Rollback {
         /// Number of the catalog.

@@ -17,6 +17,10 @@ fn remove(side: Side) -> Job {
     Job::Remove { side, catalog: 0 }
 }
 
+fn follow() -> Job {
+    Job::Follow { promote: false }
+}
+
 fn import(all: bool) -> Job {
     Job::Import { catalog: 0, all }
 }
@@ -96,6 +100,24 @@ fn run_with_every_fault(scenario: &Scenario, more_than: usize) {
 #[case::removal_beside_a_poll(polls(&[0, 1]), vec![remove(Side::Origin), poll(0)], 2)]
 #[case::poll_beside_a_removal_and_a_collection(
     polls(&[0, 1]), vec![poll(0), remove(Side::Origin), collect(Side::Origin)], 4
+)]
+// The ring takes a state that only it needs from now on.
+#[case::ring_beside_a_collection(
+    vec![poll(0), follow(), poll(1), follow(), poll(2)], vec![follow(), collect(Side::Origin)], 2
+)]
+#[case::collection_beside_a_ring(
+    vec![poll(0), follow(), poll(1), follow(), poll(2)], vec![collect(Side::Origin), follow()], 1
+)]
+#[case::ring_beside_a_poll_and_a_collection(
+    vec![poll(0), poll(1), poll(2)], vec![follow(), poll(3), collect(Side::Origin)], 2
+)]
+#[case::promotion_beside_a_ring_and_a_collection(
+    vec![poll(0), follow(), poll(1), poll(2)],
+    vec![Job::Follow { promote: true }, follow(), collect(Side::Origin)],
+    2
+)]
+#[case::ring_beside_the_removal_of_its_source(
+    vec![poll(0), follow(), poll(1)], vec![follow(), remove(Side::Origin), collect(Side::Origin)], 2
 )]
 #[case::removal_beside_a_copy(
     vec![poll(0), sync(true), poll(1)], vec![remove(Side::Copy), sync(true), collect(Side::Copy)], 1
