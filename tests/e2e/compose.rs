@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{binary::Ran, work::Work};
+use crate::support::{binary::Ran, catalogs, work::Work};
 
 /// Composes a file of this text.
 fn compose(work: &Work, text: &str, more: &str) -> Ran {
@@ -170,5 +170,33 @@ async fn compose_image_is_that_of_the_mirror_in_layout_and_registry() {
     assert!(
         queries.any(|query| query.contains("%3Apull%2Cpush")),
         "{requests:?}"
+    );
+}
+
+#[test]
+fn diff_shows_what_is_held_of_a_composition() {
+    let work = Work::new();
+    let config = "
+catalogs:
+- {name: base, source: 'dir:configs', hold: off}
+- {name: team, hold: [bundle], compose: {inputs: [{catalog: base, select: {packages: [{name: p1, full: true}]}}]}}
+";
+    work.write("catalogs.yaml", config);
+    let files = [catalogs::package("p1", 2), catalogs::package("p2", 1)];
+    work.write_all("configs", &files.to_vec());
+    work.run("poll --config catalogs.yaml --store store")
+        .exits(0);
+    let (path, text) = &files[0];
+    let text = String::from_utf8(text.clone()).unwrap();
+    let moved = text.replace("\"image\":\"", "\"image\":\"moved.example/");
+    assert_ne!(moved, text);
+    work.write(&format!("configs/{path}"), moved);
+    work.plays(
+        "1 poll --config catalogs.yaml --store store
+         > refused
+         1 diff --held team --store store
+         ! name the file that configures it with --config
+         10 diff --held team --config catalogs.yaml --store store
+         > p1",
     );
 }

@@ -10,7 +10,7 @@ use source::Source;
 use store::{Store, find_stored};
 use terminal::{Exit, print_rows, print_text, short};
 
-use crate::args::{self, Access, CatalogAccess};
+use crate::args::{self, Access, CatalogAccess, KeyArgs, files_and_keys};
 use crate::{published, wiring};
 
 #[derive(Debug, Args)]
@@ -47,7 +47,8 @@ pub(crate) async fn run(args: DiffArgs) -> anyhow::Result<Exit> {
     let changes = if args.held {
         let store = args.access.store.open_alone(Access::Read).await?;
         let reader = wiring::sources(&args.access.registries)?;
-        held_changes(&reader, &store, &args.what.parse()?).await?
+        let config = files_and_keys(&args.access.store.config, &KeyArgs::default())?;
+        held_changes(&reader, &store, &args.what.parse()?, &config.catalogs).await?
     } else if args::is_source(&args.what) {
         let newer = args.old.as_deref().context("name two sources to compare")?;
         anyhow::ensure!(args.new.is_none(), "name only two sources to compare");

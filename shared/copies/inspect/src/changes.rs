@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use model::{CatalogName, Key, ShardRef, Snapshot, Status};
@@ -6,6 +7,7 @@ use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, PollOptions, Report}
 use reader::{PublishedCatalogs, PublishedState, ReaderSettings};
 use source::Source;
 use store::{FolderStore, ReadError, Store, StoreExt};
+use sync::{Copier, Origin, SyncOptions};
 use tempfile::TempDir;
 
 use crate::{InspectError, SourceReader};
@@ -93,16 +95,18 @@ pub async fn between_sources(
     changes(&new, &*old.snapshot().await?, &*new.snapshot().await?).await
 }
 
-/// Pulls the content of a catalog that is held back once more, and compares it with the published
-/// state.
+/// Pulls or composes the content of a catalog that is held back once more, and compares it with the
+/// published state. A composition is taken from `configured`.
 ///
 /// # Errors
-/// A catalog of which nothing is held, or whose source has another revision by now. A composition.
-/// Errors of the source and of the store.
+/// A catalog of which nothing is held, or whose source has another revision by now. A composition
+/// that is not configured, or of which an input is not at its published state. Errors of the source
+/// and of the store.
 pub async fn held_changes(
     reader: &SourceReader,
     store: &Arc<dyn Store>,
     name: &CatalogName,
+    configured: &[Catalog],
 ) -> Result<Changes, InspectError> {
     let status: Option<(Status, _)> = store.read_document(&Key::Status(name.clone())).await?;
     let status = status.map(|(status, _)| status);
@@ -112,15 +116,15 @@ pub async fn held_changes(
     };
     let source = status.as_ref().map(|status| status.source.as_str());
     let source = source.unwrap_or_default();
-    if source.starts_with(COMPOSITION) {
-        let reason = format!(
-            "{name} is a composition, whose inputs have their own states: compare with what `compose` prints of it"
-        );
-        return Err(InspectError::Refused(reason));
-    }
     let folder = tempfile::tempdir().map_err(InspectError::Folder)?;
-    let catalogs = [Catalog::new(name.clone(), Source::of_argument(source)?)];
-    let pulled = publish_to(&folder, reader, &catalogs).await?;
+    let catalog = if source.starts_with(COMPOSITION) {
+        let composed = composition(name, configured)?;
+        copy_inputs(&folder, store, composed).await?;
+        composed.clone()
+    } else {
+        Catalog::new(name.clone(), Source::of_argument(source)?)
+    };
+    let pulled = publish_to(&folder, reader, &[catalog]).await?;
     let revision = pulled.revision.unwrap_or_default();
     if revision != held.inputs.revision {
         let reason = format!(
@@ -140,6 +144,46 @@ pub async fn held_changes(
     .await
 }
 
+/// Returns the composition of this name.
+fn composition<'c>(
+    name: &CatalogName,
+    configured: &'c [Catalog],
+) -> Result<&'c Catalog, InspectError> {
+    let mut configured = configured.iter();
+    let found =
+        configured.find(|catalog| catalog.name == *name && catalog.source.composed().is_some());
+    found.ok_or_else(|| {
+        InspectError::Refused(format!(
+            "{name} is a composition: name the file that configures it with --config"
+        ))
+    })
+}
+
+/// Copies the published inputs of a composition to the temporary store.
+async fn copy_inputs(
+    folder: &TempDir,
+    store: &Arc<dyn Store>,
+    composed: &Catalog,
+) -> Result<(), InspectError> {
+    let inputs: BTreeSet<CatalogName> = composed.source.inputs().cloned().collect();
+    let inputs: Vec<CatalogName> = inputs.into_iter().collect();
+    let copier = Copier::new(
+        Origin::Store(store.clone()),
+        temporary_store(folder)?,
+        SyncOptions::default(),
+    );
+    let reports = copier.copy_all(&inputs).await;
+    match reports.into_iter().find_map(|report| report.error) {
+        Some(error) => Err(InspectError::Refused(error)),
+        None => Ok(()),
+    }
+}
+
+fn temporary_store(folder: &TempDir) -> Result<Arc<dyn Store>, InspectError> {
+    let store = FolderStore::open(folder.path().join("store")).map_err(ReadError::from)?;
+    Ok(Arc::new(store))
+}
+
 /// Catalogs in a temporary store.
 struct TemporaryCatalogs {
     catalogs: PublishedCatalogs,
@@ -153,8 +197,7 @@ async fn publish_to(
     reader: &SourceReader,
     catalogs: &[Catalog],
 ) -> Result<TemporaryCatalogs, InspectError> {
-    let store = FolderStore::open(folder.path().join("store")).map_err(ReadError::from)?;
-    let store: Arc<dyn Store> = Arc::new(store);
+    let store = temporary_store(folder)?;
     let settings = MirrorSettings::with_limits(&reader.limits);
     let sources = reader.sources.clone();
     let mirror = Mirror::new(sources, store.clone(), settings, PollMetrics::default());
