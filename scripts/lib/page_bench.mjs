@@ -1,9 +1,9 @@
 // Measures the page in Chromium, in five new profiles each. Prints medians as `name figure unit goal`, with tabs between.
 //
-//   node page_bench.mjs URL CATALOG PACKAGE LARGE
+//   node page_bench.mjs URL CATALOG PACKAGE LARGE MANY     MANY is a catalog of 5,000 packages
 import { createRequire } from 'node:module';
 
-const [url, catalog, median, large] = process.argv.slice(2);
+const [url, catalog, median, large, many] = process.argv.slice(2);
 const puppeteer = createRequire(`${process.env.NODE_MODULES}/`)('puppeteer-core');
 const browser = await puppeteer.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'] });
 const middle = (all) => all.sort((a, b) => a - b)[Math.floor(all.length / 2)];
@@ -16,6 +16,10 @@ async function visit(view, then) {
   const page = await context.newPage();
   const devtools = await page.createCDPSession();
   await devtools.send('Network.enable');
+  await page.evaluateOnNewDocument(() => {
+    window.shift = 0;
+    new PerformanceObserver((found) => { for (const entry of found.getEntries()) if (!entry.hadRecentInput) window.shift += entry.value; }).observe({ type: 'layout-shift', buffered: true });
+  });
   let bytes = 0;
   devtools.on('Network.loadingFinished', ({ encodedDataLength }) => { bytes += encodedDataLength; });
   const begin = performance.now();
@@ -24,9 +28,10 @@ async function visit(view, then) {
   const seconds = (performance.now() - begin) / 1000;
   // The icons in view.
   await page.waitForNetworkIdle({ idleTime: 300 });
+  const shift = await page.evaluate('window.shift');
   const more = await then?.(page, devtools);
   await context.close();
-  return { seconds, bytes, more };
+  return { seconds, bytes, shift, more };
 }
 
 async function rounds(view, then) {
@@ -51,7 +56,11 @@ const typed = await rounds(`#/c/${catalog}`, (page) => page.evaluate(() => {
   });
 }));
 print('key to result, slowest of nine', middle(typed.map(({ more }) => Math.max(...more))).toFixed(0), 'ms', 50);
-print('package of median size', middle((await rounds(`#/c/${catalog}/p/${median}`)).map(({ seconds }) => seconds)).toFixed(2), 's', 0.5);
+const packages = await rounds(`#/c/${catalog}/p/${median}`);
+print('package of median size', middle(packages.map(({ seconds }) => seconds)).toFixed(2), 's', 0.5);
+const moved = (await rounds(`#/c/${catalog}/changes`)).concat(await rounds('#/'), list, packages);
+print('layout shift, largest of four views', Math.max(...moved.map(({ shift }) => shift)).toFixed(3), '', 0.05);
+print('list of 5,000 packages, usable', middle((await rounds(`#/c/${many}`)).map(({ seconds }) => seconds)).toFixed(2), 's', 1);
 
 const heap = async (page, devtools) => {
   const { usedSize } = await devtools.send('Runtime.getHeapUsage');
