@@ -37,7 +37,7 @@ pub(crate) async fn export(store: &Arc<dyn Store>, options: PackOptions) -> Vec<
     .unwrap()
 }
 
-fn packed(whole: bool) -> PackOptions {
+pub(crate) fn packed(whole: bool) -> PackOptions {
     PackOptions {
         whole,
         ..PackOptions::default()
@@ -90,7 +90,7 @@ fn file(bytes: &[u8]) -> File {
     file
 }
 
-async fn import(volumes: &[Vec<u8>], to: &Arc<dyn Store>) -> Result<SyncReport, String> {
+pub(crate) async fn import(volumes: &[Vec<u8>], to: &Arc<dyn Store>) -> Result<SyncReport, String> {
     let archive = open(volumes)
         .await
         .map_err(|error| model::text::chain(&error))?;

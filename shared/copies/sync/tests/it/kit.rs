@@ -1,6 +1,6 @@
 //! A mirror in memory, published as a poll publishes.
 
-use std::{collections::BTreeMap, fs, sync::Arc};
+use std::{collections::BTreeMap, fs, sync::Arc, time::SystemTime};
 
 use model::{
     CatalogImage, CatalogName, Catalogs, Current, Document, Encoding, Facts, Key, Kind,
@@ -60,6 +60,17 @@ pub(crate) async fn poll(
     packages: Packages<'_>,
     validation: ValidationMode,
 ) -> Report {
+    poll_at(store, name, packages, validation, first_published_at()).await
+}
+
+/// Polls a folder with these packages at a time.
+pub(crate) async fn poll_at(
+    store: &Arc<dyn Store>,
+    name: &CatalogName,
+    packages: Packages<'_>,
+    validation: ValidationMode,
+    time: SystemTime,
+) -> Report {
     let folder = tempfile::tempdir().unwrap();
     for (package, bundles) in packages {
         let bundles = (0..*bundles).map(|bundle| {
@@ -74,7 +85,7 @@ pub(crate) async fn poll(
     let settings = MirrorSettings {
         identity: true,
         env: Env {
-            clock: Arc::new(first_published_at),
+            clock: Arc::new(move || time),
             ..Env::default()
         },
         ..MirrorSettings::default()

@@ -5,6 +5,7 @@
 
 mod archives;
 mod copies;
+mod first_seen;
 mod kit;
 mod lists;
 mod origins;
