@@ -41,11 +41,12 @@ check_front() {
   NAME=$1 FRONT=$2 IMAGE=
   [[ -z ${3:-} ]] || IMAGE=${FRONT#http://}/up
   hash=$(content_hash "$TREE_STORE" up)
-  for path in catalogs catalogs.json catalogs/up/{current.json,content-hash,search.json,api/v1/all,all.json,packages/tick}; do
+  for path in catalogs.json catalogs/up/{current.json,content-hash,search.json,api/v1/all,all.json,packages/tick}; do
     same_answer "$path" --compressed
   done
   # A bucket has one coding, and no page at its root unless its domain rewrites that.
   [[ $NAME == bucket* ]] || { same_answer catalogs/up/api/v1/all && same_answer "" --compressed; }
+  [[ $NAME != @(nginx|Caddy) ]] || same_answer catalogs
   is "$NAME: an unchanged name is 304" "$(unchanged catalogs/up/content-hash)" 304
   is "$NAME: sync copies from it" "$("$CATALOG_MIRROR" sync --json "$FRONT" "$WORK/copy-$NAME" | jq -r 'map(.outcome) | unique[]')" published
   # The second one sends two entity tags, of which a host knows none.
@@ -55,10 +56,10 @@ check_front() {
   $SHORT || check_long
 }
 
-# names: each name of the tree, as clients ask for it. A bucket has no page at its root.
+# names: each name of the tree, as clients ask for it. A bucket has no page at its root, and its list of catalogs is no name of `serve`.
 names() {
   (cd "$TREE" && find . -type f ! -name '*.gz' ! -path './.tmp/*' ! -name static.json) | sed 's|^\./||; s/^catalogs-list\.json$/catalogs/; s/\.\(index\|manifest\)$//; s/^index\.html$//' |
-    if [[ $NAME == bucket* ]]; then grep .; else cat; fi | sort -u
+    if [[ $NAME == bucket* ]]; then grep -vx 'catalogs\|'; else cat; fi | sort -u
 }
 
 # fields_of URL FIELD... <NAMES: these fields of each name, as a page of another origin gets them.

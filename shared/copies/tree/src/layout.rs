@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use api::page_files;
+use api::{CATALOGS_LIST, page_files};
 use model::{
     Encoding, Facts, Kind, ObjectRef, SearchPackage, Snapshot, StoredDocument, is_dns_label,
 };
@@ -105,12 +105,8 @@ impl TreeLayout {
         }
         layout.add(NamedFile::new("openapi.json".to_owned(), Phase::Documents));
         layout.add(NamedFile::new("catalogs.json".to_owned(), Phase::Catalogs));
-        // In a folder the name is that of the folder of the catalogs.
-        let mut list = NamedFile::new("catalogs-list.json".to_owned(), Phase::Catalogs);
+        let mut list = NamedFile::new(CATALOGS_LIST.to_owned(), Phase::Catalogs);
         list.url = "/catalogs".to_owned();
-        if form == TreeForm::Bucket {
-            list.path = "catalogs".to_owned();
-        }
         layout.add(list);
         if form == TreeForm::Bucket {
             // Clients of a registry ask for it first. A web server answers it by its settings.

@@ -14,7 +14,7 @@ mod settings;
 pub use error::refuse;
 pub use metrics::HttpMetrics;
 pub use router::router;
-pub use routes::{catalog_of, is_kept, is_probe, page_files};
+pub use routes::{CATALOGS_LIST, catalog_of, is_kept, is_probe, page_files};
 #[cfg(not(target_arch = "wasm32"))]
 pub use settings::offload;
 pub use settings::{BaseUrl, HttpSettings, LargeBodies, Locate, Origins};

@@ -23,6 +23,7 @@ use model::{CatalogName, Encoding};
 use reader::{PublishedState, ReaderError};
 
 pub(crate) use self::changes::WantedChanges;
+pub use self::contract::CATALOGS_LIST;
 pub use self::page::page_files;
 use crate::app::App;
 use crate::error::ApiError;
