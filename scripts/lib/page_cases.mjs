@@ -30,4 +30,11 @@ judge('upgrades take the steps of the table', cases.upgrades, ({ case: name, ent
 
 const index = new SearchIndex(cases.search);
 judge('search finds the packages of the table in their order', cases.search.queries, ({ q, found }) => differs(index.find(q).map(([{ name }]) => name), found, q));
+judge('versions have the support of the table', cases.support, ({ case: name, version, day, versions, state, phase, daysLeft }) => {
+  const found = new Package('p');
+  found.add(JSON.stringify({ schema: 'io.openshift.operators.lifecycles.v1alpha1', package: 'p', versions }));
+  const support = found.support(version, day);
+  const left = support?.until && Math.round((Date.parse(support.until) - Date.parse(day)) / 86_400_000);
+  return differs([support?.state ?? 'no-data', support?.phase, left], [state, phase, daysLeft], name);
+});
 judge('manifests have the names of the table', cases.names, ({ catalog, source, suffix }) => differs(manifestSuffix(catalog, source), suffix, catalog));

@@ -117,6 +117,20 @@ pub struct SearchPackage {
     /// True if the Package itself is deprecated.
     #[serde(skip_serializing_if = "is_false")]
     pub deprecated: bool,
+    /// Phases of support of the version, in the order of their document; empty without data.
+    pub support: Vec<SupportPhase>,
+}
+
+/// Phase of the support of a version, with its days as its document writes them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SupportPhase {
+    /// Name of the phase, such as `Full support`.
+    pub name: String,
+    /// First day, such as `2026-11-29`.
+    pub start: String,
+    /// Last day.
+    pub end: String,
 }
 
 /// Days on which a mirror first saw the bundles of one Package, such as `2026-11-29`.

@@ -31,8 +31,8 @@ pub use encoding::{
     decode_zstd_to,
 };
 pub use facts::{
-    Facts, FindingSeverity, PackageFindings, SearchPackage, SeenPackage, ValidationCounts,
-    ValidationFinding,
+    Facts, FindingSeverity, PackageFindings, SearchPackage, SeenPackage, SupportPhase,
+    ValidationCounts, ValidationFinding,
 };
 pub use gc::{Garbage, GcPhase, GcState, ObjectKey};
 pub use hash::{Hasher, ParseSha256Error, Sha256};

@@ -5,7 +5,7 @@ use std::{collections::HashSet, fmt, ops::RangeInclusive, str::FromStr, time::UN
 
 use serde::Deserialize;
 
-use crate::Rule;
+use crate::{Rule, comparable_version};
 
 /// Schema of the documents.
 pub const LIFECYCLES: &str = "io.openshift.operators.lifecycles.v1alpha1";
@@ -109,6 +109,14 @@ impl LifecyclePhase {
 }
 
 impl Lifecycle {
+    /// Returns the support of the minor version to which a version belongs. Of several entries the
+    /// first counts.
+    pub fn of(&self, version: &str) -> Option<&LifecycleVersion> {
+        let version = comparable_version(version)?;
+        let minor = format!("{}.{}", version.major, version.minor);
+        self.versions.iter().find(|found| found.name == minor)
+    }
+
     /// Returns each rule of the enhancement that the document breaks, with the version and the
     /// phase.
     pub(crate) fn faults(&self) -> Vec<(Rule, String)> {

@@ -2,7 +2,8 @@
 // their texts become nodes and never HTML, which the policy of the page also forbids to the browser.
 
 import {
-  Package, SearchIndex, TEXT_MAX, TEXT_WHOLE, catalogImage, escaped, extension, firstSeen, imageSet, isReference, lastSeen, list, manifestSuffix, string, subscription, terms,
+  Package, SearchIndex, TEXT_MAX, TEXT_WHOLE, arrivals, catalogImage, escaped, extension, firstSeen, imageSet, isReference, lastSeen, list, manifestSuffix, string, subscription,
+  supportOn, terms, versionIn,
 } from './rules.js';
 
 // --- Limits
@@ -10,12 +11,12 @@ import {
 const ROWS = 40; // rows of a list before "more"
 const GRAPH_ROWS = 300; // versions of a channel before "more"
 const LANES = 6; // lines beside each other in a graph
-const ICON_MAX = 700_000; // characters of base64, 512 kB
-const CHANGES_MAX = 200; // packages of one list of changes
+const PREPARED = 50; // packages whose words are read at a time
+const PICKS = 24; // versions to pick from
+const DAYS = 14; // days of a list of changes before "more"
 const OPTIONS_MAX = 10_000; // versions in a select
 const VALUES = 8; // values of a facet before "more"
 const SKELETON_MS = 100; // time before a view that is not ready shows that it comes
-const ICONS = ['image/svg+xml', 'image/png', 'image/jpeg', 'image/gif', 'image/webp'];
 const LEVELS = ['Basic Install', 'Seamless Upgrades', 'Full Lifecycle', 'Deep Insights', 'Auto Pilot'];
 
 // --- Nodes
@@ -72,10 +73,9 @@ function picture(name, source) {
   return image;
 }
 
-function icon(name, found) {
-  const { base64data: data, mediatype } = found ?? {};
-  if (typeof data !== 'string' || !data || data.length > ICON_MAX || !ICONS.includes(mediatype) || !/^[A-Za-z0-9+/=\s]+$/.test(data)) return letter(name);
-  return picture(name, `data:${mediatype};base64,${data.replace(/\s/g, '')}`);
+// Returns the icon of a package, which the mirror has if browsers can show it. `ending` is that of its file.
+function icon(catalog, name, label, ending) {
+  return ending ? picture(label, catalogPath(catalog, `icons/${encodeURIComponent(name)}.${encodeURIComponent(ending)}`)) : letter(label);
 }
 
 const facts = (rows) =>
@@ -327,7 +327,15 @@ function age(value) {
 }
 
 const dayNode = (day) => el('time', { datetime: day }, day);
+const today = () => new Date().toISOString().slice(0, 10);
 const mark = (kind, ...said) => el('span', { class: `mark ${kind}` }, said);
+
+// Returns the support of a version as a mark; nothing without data. `support` is that of rules.js.
+function supportMark(support) {
+  if (!support?.state) return [];
+  if (support.state !== 'supported') return mark('warn', support.state === 'not-yet' ? 'Not supported yet' : 'Support ended');
+  return mark('good', 'Supported until ', dayNode(support.until));
+}
 
 // Returns the way to a place: [label, parts], the last one without a link.
 const crumbs = (...steps) => el('nav', { 'aria-label': 'Breadcrumb', class: 'crumbs' }, el('ol', {},
@@ -335,22 +343,20 @@ const crumbs = (...steps) => el('nav', { 'aria-label': 'Breadcrumb', class: 'cru
 
 const tabs = (label, items) => el('nav', { 'aria-label': label, class: 'tabs' }, items.map(([name, target, isCurrent]) => el('a', { href: target, 'aria-current': isCurrent && 'page' }, name)));
 
+const listedIcon = (catalog, { name, displayName, icon: ending }) => icon(catalog, name, displayName || name, ending);
+
 // Returns one package of a list. `catalog` is said if several are searched.
 function packageRow(catalog, found, days, isCatalogSaid) {
-  const { name, displayName, summary, version, channel, provider, icon: ending, deprecated } = found;
+  const { name, displayName, summary, version, channel, provider, deprecated, support } = found;
   const day = lastSeen(days, name);
-  return el('li', { class: 'card' },
-    ending ? picture(displayName || name, catalogPath(catalog, `icons/${encodeURIComponent(name)}.${encodeURIComponent(ending)}`)) : letter(displayName || name),
+  return el('li', { class: 'card' }, listedIcon(catalog, found),
     el('div', { class: 'card-body' },
       el('div', { class: 'card-title' },
-        el('a', { href: href(['c', catalog, 'p', name]) }, brief(displayName || name)), deprecated && mark('warn', 'Deprecated'), el('small', {}, brief(name, 80))),
-      el('p', { class: 'summary' }, brief(unescapedLines(summary), 400)),
+        el('a', { href: href(['c', catalog, 'p', name]) }, brief(displayName || name)), el('small', {}, brief(name, 80)), deprecated && mark('warn', 'Deprecated'), supportMark(supportOn(support, today()))),
+      el('p', { class: 'summary' }, brief(summary, 400)),
       el('small', {}, [provider && brief(provider, 80), isCatalogSaid && brief(catalog)].filter(Boolean).flatMap((part, at) => (at ? [' · ', part] : [part])))),
     el('div', { class: 'card-side' }, version && el('strong', {}, brief(version, 40)), channel && el('small', {}, brief(channel, 40)), day && el('small', {}, dayNode(day))));
 }
-
-// Texts that were recorded before line ends became spaces.
-const unescapedLines = (value) => string(value).replace(/(\\u\{[9ad]\})+/g, ' ');
 
 // Returns a field for a search, which `/` goes to.
 const searchField = (label, value, input) => el('label', { class: 'search' }, el('span', { class: 'hidden' }, label),
@@ -361,8 +367,8 @@ const searchField = (label, value, input) => el('label', { class: 'search' }, el
 // An unavailable catalog, or one without such a document, is absent.
 const absent = (error) => { if (error.status === 404) return undefined; throw error; };
 
-// Returns a source without the folders in which it lies on the server.
-const shown = (ref) => string(ref).replace(/^(dir|oci):.*\//s, '$1:');
+// Returns a source, or an error about one, without the folders in which it lies on the server.
+const shown = (ref) => string(ref).replace(/^(dir|oci):.*\//s, '$1:').replace(/(^|[\s"'`:])\/(?:[^\s"'`:/]+\/)+/g, '$1');
 
 // Packages of a catalog; of one from before search existed, their names.
 async function indexOf(catalog, signal, cache) {
@@ -372,6 +378,7 @@ async function indexOf(catalog, signal, cache) {
   return new SearchIndex({ packages: Object.fromEntries(list(packages).map(({ name }) => [name, {}])) });
 }
 
+const statusOf = (catalog, signal) => json(catalogPath(catalog, 'status.json'), signal).catch(() => ({}));
 const daysOf = (catalog, signal, cache) => json(catalogPath(catalog, 'days.json'), signal, cache).catch(() => undefined);
 
 async function viewCatalogs({ query, signal }) {
@@ -380,7 +387,7 @@ async function viewCatalogs({ query, signal }) {
   const found = await Promise.all(names.map(async (name) => ({
     name,
     current: await json(catalogPath(name, 'current.json'), signal).catch(absent),
-    status: await json(catalogPath(name, 'status.json'), signal).catch(() => ({})),
+    status: await statusOf(name, signal),
   })));
   const published = found.filter(({ current }) => current);
   const field = searchField('Search all catalogs', query.get('q') ?? '', () => update());
@@ -415,10 +422,11 @@ async function viewCatalogs({ query, signal }) {
   ];
 }
 
-// Returns the state of the last poll in a word, with its reason.
+// Returns the state of the last poll in a word.
 function pollState({ lastPoll, error, rejected, failures }) {
   if (!lastPoll) return '';
-  if (rejected) return [mark('warn', 'Held back'), ' ', age(lastPoll)];
+  if (rejected?.held) return [mark('warn', 'Held back'), ' since ', age(rejected.held.since)];
+  if (rejected) return [mark('warn', 'Refused'), ' ', age(lastPoll)];
   if (error || failures > 0) return [mark('bad', 'Failing'), ' ', age(lastPoll)];
   return [mark('good', 'Up to date'), ' ', age(lastPoll)];
 }
@@ -432,13 +440,23 @@ function ringPlace(source, nextAt) {
   return el('span', {}, brief(ring.of), at, `; ${plural(list(ring.waiting).length, 'state')} waiting`, next);
 }
 
+const sentence = (words) => words.charAt(0).toUpperCase() + words.slice(1);
+
+// Returns what keeps newer content from a catalog; nothing if it is up to date.
+function problemOf(catalog, { error, rejected, lastSuccess }) {
+  if (!error && !rejected) return undefined;
+  return el('div', { class: 'note warn' },
+    el('p', {}, el('strong', {}, rejected?.held ? 'Newer content is held back. ' : rejected ? 'Newer content is refused. ' : 'The last poll failed. '),
+      lastSuccess && ['The catalog is that of ', age(lastSuccess), '.']),
+    el('p', {}, text(sentence(shown(rejected?.error || error)), 240)));
+}
+
 function catalogTable(published) {
   const row = ({ name, current, status }) => {
-    const reason = status.error || status.rejected?.error;
     const details = el('details', {}, el('summary', {}, 'Details'), facts([
       ['Source', text(shown(current.source?.ref))], ['Digest', text(current.source?.revision)], ['Size', `${(current.size / 1e6).toFixed(1)} MB`],
-      ['Publication', String(current.serial)], ['Follows', ringPlace(current.source, status.nextAt)], ['Problem', reason && el('span', { class: 'warn' }, text(reason, 1000))],
-    ]));
+      ['Publication', String(current.serial)], ['Follows', ringPlace(current.source, status.nextAt)],
+    ]), problemOf(name, status));
     return el('li', { class: 'row' },
       el('h2', {}, el('a', { href: href(['c', name]) }, brief(name))),
       el('span', {}, plural(Number(current.packages) || 0, 'package')),
@@ -451,7 +469,7 @@ function catalogTable(published) {
 // --- A catalog: search, facets, order
 
 const FACETS = [['category', 'Category', 'categories'], ['provider', 'Provider', 'provider'], ['capability', 'Capability', 'capability'], ['arch', 'CPU', 'arches']];
-const ORDERS = [['', 'Relevance'], ['name', 'Name'], ['newest', 'Newest']];
+const ORDERS = [['', 'Best match'], ['name', 'Name'], ['newest', 'Newest']];
 const valuesOf = (found, field) => (Array.isArray(found[field]) ? found[field] : found[field] ? [found[field]] : []);
 
 function nothing(asked, isFiltered) {
@@ -462,9 +480,9 @@ function nothing(asked, isFiltered) {
 }
 
 async function viewCatalog({ parts: [, catalog], query, signal }) {
-  const { index, days, current } = await ofOneState(catalog, signal, async (current, cache) => {
-    const [index, days] = await Promise.all([indexOf(catalog, signal, cache), daysOf(catalog, signal, cache)]);
-    return { index, days, current };
+  const { index, days, current, status } = await ofOneState(catalog, signal, async (current, cache) => {
+    const [index, days, status] = await Promise.all([indexOf(catalog, signal, cache), daysOf(catalog, signal, cache), statusOf(catalog, signal)]);
+    return { index, days, current, status };
   });
   const chosen = new Map(FACETS.map(([name]) => [name, new Set(query.getAll(name))]));
   const open = new Set();
@@ -508,14 +526,21 @@ async function viewCatalog({ parts: [, catalog], query, signal }) {
   const state = history.state;
   update();
   if (state) remember(state);
+  prepareLater(index, signal);
   const side = el('details', { class: 'side', open: matchMedia('(min-width: 60rem)').matches }, summary, filters);
   return [
     crumbs([catalog]),
-    el('div', { class: 'title' }, el('div', {}, heading(brief(catalog)), el('p', { class: 'quiet' }, `${plural(index.packages.length, 'package')}, published `, age(current.publishedAt)))),
+    el('div', { class: 'title' }, el('div', {}, heading(brief(catalog)), el('p', { class: 'quiet' }, `${plural(index.packages.length, 'package')}, published `, age(current.publishedAt), current.source?.ring && ['. Follows ', ringPlace(current.source, status.nextAt), '.']), problemOf(catalog, status))),
     tabs('Catalog', [['Packages', href(['c', catalog]), true], ['Changes', href(['c', catalog, 'changes']), false]]),
     el('form', { role: 'search', submit: (event) => event.preventDefault() }, el('div', { class: 'browse' },
       side, el('div', {}, field, el('div', { class: 'over' }, count, choice('Sort by', 'sort', ORDERS, order, (value) => { order = value; update(); })), results))),
   ];
+}
+
+// Reads the words of a catalog bit by bit while nothing else is done, so that the first key finds them.
+function prepareLater(index, signal) {
+  const step = () => { if (!signal.aborted && index.prepare(PREPARED)) setTimeout(step); };
+  setTimeout(step, 200);
 }
 
 // Keeps the focus on the control with the same name and value while a part is made anew.
@@ -526,23 +551,48 @@ function keepFocus(part, make) {
 }
 
 async function viewChanges({ parts: [, catalog], signal }) {
-  const [changes, current] = await Promise.all([json(catalogPath(catalog, 'changes'), signal).catch(absent), json(catalogPath(catalog, 'current.json'), signal)]);
-  const { packages, complete } = changes ?? { packages: {} };
-  const named = ({ name }) => el('a', { href: href(['c', catalog, 'p', name]) }, brief(name));
+  const [changes, current, index, days] = await Promise.all([json(catalogPath(catalog, 'changes'), signal).catch(absent), json(catalogPath(catalog, 'current.json'), signal),
+    indexOf(catalog, signal, 'default'), daysOf(catalog, signal)]);
+  const known = new Map(index.packages.map((found) => [found.name, found]));
+  const { packages, complete, from, to } = changes ?? { packages: {} };
   const versions = (items) => commas(list(items).slice(0, 20).map(({ version, name }) => text(version || name)));
   const said = (label, items) => list(items).length > 0 && el('div', {}, el('small', {}, `${label} `), versions(items), list(items).length > 20 && ` and ${items.length - 20} more`);
-  const row = (found) => el('li', {}, el('strong', {}, named(found)), found.omitted && el('small', {}, ' too large to compare here'),
-    said('New:', found.bundles?.added), said('Removed:', found.bundles?.removed), said('Changed in place:', found.bundles?.changed));
-  const section = (title, items, make) => list(items).length > 0 && el('section', {}, el('h2', {}, `${title} (${items.length})`),
-    el('ul', { class: 'changes' }, items.slice(0, CHANGES_MAX).map(make)), items.length > CHANGES_MAX && el('p', { class: 'quiet' }, `The first ${CHANGES_MAX} are shown.`));
-  const sections = [section('New packages', packages.added, row), section('Removed packages', packages.removed, ({ name }) => el('li', {}, text(name))), section('Changed packages', packages.changed, row)].filter(Boolean);
+  const changed = (one, state) => changeRow(catalog, known, one.name, state, [one.omitted && el('small', {}, 'too large to compare here'),
+    said('New', one.bundles?.added), said('Removed', one.bundles?.removed), said('Changed in place', one.bundles?.changed), !one.omitted && !versionsOf(one).length && el('small', {}, changedParts(one))]);
+  const all = [...list(packages.added).map((one) => changed(one, mark('good', 'New package'))), ...list(packages.removed).map((one) => changed(one, mark('bad', 'Removed'))), ...list(packages.changed).map((one) => changed(one))];
+  const arrived = arrivals(days);
+  const ofDay = ([day, came]) => section(dayNode(day), rows(came, ({ name, isNew, bundles }) =>
+    changeRow(catalog, known, name, isNew && mark('good', 'New package'), [bundles.length > 0 && commas(bundles.sort().reverse().slice(0, 20).map((one) => text(versionIn(one), 60)))]), () => el('ul', { class: 'cards' })));
   return [
     crumbs([catalog, ['c', catalog]], ['Changes']),
-    el('div', { class: 'title' }, el('div', {}, heading('Changes of ', brief(catalog)), el('p', { class: 'quiet' }, 'What the last publication changed, ', age(current.publishedAt)))),
+    el('div', { class: 'title' }, el('div', {}, heading('Changes of ', brief(catalog)), el('p', { class: 'quiet' }, `${plural(Number(current.packages) || 0, 'package')}, published `, age(current.publishedAt)))),
     tabs('Catalog', [['Packages', href(['c', catalog]), false], ['Changes', href(['c', catalog, 'changes']), true]]),
-    sections.length ? sections : el('p', { class: 'empty' }, 'The last publication changed no package, or it was the first one.'),
+    el('h2', { class: 'first' }, 'The last publication', all.length > 0 && el('small', {}, ` ${plural(all.length, 'package')}`)),
+    all.length > 0 && from && el('p', { class: 'quiet' }, 'From content ', el('code', {}, escaped(from).slice(0, 12)), ' to ', el('code', {}, escaped(to).slice(0, 12)), ', ', age(current.publishedAt), '.'),
+    all.length ? rows(all, (node) => node, () => el('ul', { class: 'cards' })) : el('p', { class: 'empty' }, 'It changed no package, or it was the first one.'),
     complete === false && el('p', { class: 'quiet' }, 'Some packages were too large to compare.'),
+    days?.since && [el('h2', {}, 'New versions by day'),
+      arrived.length ? rows(arrived, ofDay, () => el('div', {}), DAYS) : el('p', { class: 'empty' }, 'None since ', dayNode(days.since), ', when this mirror began to record days.')],
   ];
+}
+
+// Returns what came on a day.
+const section = (day, ...came) => el('section', { class: 'day' }, el('h3', {}, day), el('div', {}, came));
+
+const versionsOf = ({ bundles }) => [bundles?.added, bundles?.removed, bundles?.changed].flatMap(list);
+
+// Says what of a package changed besides its versions.
+function changedParts({ package: isPackage, channels, deprecations, others }) {
+  const any = (lists) => Object.values(lists ?? {}).some((items) => list(items).length > 0);
+  return [isPackage && 'Description or default channel', any(channels) && 'Channels', any(deprecations) && 'Deprecations', list(others).length > 0 && 'Other documents'].filter(Boolean).join(', ');
+}
+
+// Returns one package that changed, with its icon if the catalog still has it.
+function changeRow(catalog, known, name, state, said) {
+  const found = known.get(name);
+  const label = found?.displayName || name;
+  return el('li', { class: 'card small' }, found ? listedIcon(catalog, found) : letter(name),
+    el('div', { class: 'card-body' }, el('div', { class: 'card-title' }, found ? el('a', { href: href(['c', catalog, 'p', name]) }, brief(label)) : el('strong', {}, brief(label)), label !== name && el('small', {}, brief(name, 80)), state, !found && el('small', {}, 'not in the catalog any more')), said));
 }
 
 // --- A package
@@ -583,7 +633,7 @@ async function viewPackage({ parts: [, catalog, , name, tab = ''], query, signal
   const options = entries.filter((entry) => found.bundles.has(entry.name)).slice(0, OPTIONS_MAX).map((entry) => [entry.name, `${found.version(entry.name) || entry.name}${heads.includes(entry.name) ? ' (newest)' : ''}`]);
   return [
     crumbs([catalog, ['c', catalog]], [name]),
-    el('div', { class: 'title' }, icon(csv.displayName || name, found.icon),
+    el('div', { class: 'title' }, icon(catalog, name, csv.displayName || name, found.icon),
       el('div', { class: 'grow' }, heading(brief(csv.displayName || name)),
         el('p', { class: 'quiet' }, commas([brief(name), csv.provider && ['by ', brief(csv.provider)]].filter(Boolean)), deprecated !== undefined && [' ', mark('warn', 'Deprecated')]),
         csv.summary && el('p', { class: 'summary' }, brief(csv.summary, 300))),
@@ -592,7 +642,7 @@ async function viewPackage({ parts: [, catalog, , name, tab = ''], query, signal
         el('a', { class: 'button primary', href: at('install') }, 'Install'))),
     tabs('Package', TABS.map(([one, label]) => [label, at(one), one === tab])),
     deprecated !== undefined && el('p', { class: 'note warn' }, el('strong', {}, 'This package is deprecated. '), text(deprecated, 1000)),
-    shownTab ? await shownTab[2](view) : viewUnknown(),
+    shownTab ? await shownTab[2](view) : el('p', { class: 'empty' }, 'A package has no such page. ', el('a', { href: at('') }, 'Overview')),
   ];
 }
 
@@ -621,7 +671,7 @@ async function overview({ catalog, name, found, days, bundle, csv, chosen, signa
   };
   const needed = ({ packageName, versionRange }) => el('li', {}, toPackage({ name: string(packageName) }), ' ', text(string(versionRange)));
   const several = (items, row) => list(items).length > 0 && el('ul', { class: 'plain' }, list(items).slice(0, 200).map(row));
-  const support = found.support(bundle.version, new Date().toISOString().slice(0, 10));
+  const support = found.support(bundle.version, today());
   const day = firstSeen(days, name, chosen);
   const created = /^\d{4}-\d\d-\d\d/.exec(csv.created ?? '')?.[0];
   return el('div', { class: 'article' },
@@ -630,7 +680,7 @@ async function overview({ catalog, name, found, days, bundle, csv, chosen, signa
       ['Capability level', csv.capabilities && ladder(csv.capabilities)],
       ['Version', text(bundle.version)], ['Maturity', csv.maturity && text(csv.maturity)],
       ['Created', created && dayNode(created)], ['First seen here', day && dayNode(day)],
-      ['Supported', support && [text(support.until), support.on && [el('br'), el('small', {}, 'OpenShift ', text(support.on))]]], ['Support by', csv.support && text(csv.support)],
+      ['Support', support && [supportMark(support), support.phase && [' ', el('small', {}, text(support.phase))]]], ['OpenShift', support && text(support.on)], ['Support by', csv.support && text(csv.support)],
       ['Categories', csv.categories && commas(csv.categories.split(',').map((one) => one.trim()).filter(Boolean).map((one) => el('a', { href: href(['c', catalog], { category: one }) }, brief(one))))],
       ['Kubernetes', csv.minKubeVersion && text(`${csv.minKubeVersion} or newer`)], ['CPU', text((csv.arches?.length ? csv.arches : ['amd64']).join(', '))],
       ['Install modes', found.modes(chosen).join(', ')], ['Licence', csv.license && text(csv.license)],
@@ -697,7 +747,6 @@ function graphCell({ lanes, up, down }, row, width, isHead, marked) {
 
 // Returns the entries of a channel with their graph. `way` are the bundles of an upgrade path, the first one is installed.
 function versionTable({ found, days, name, channel, entries, heads, at, tab }, way) {
-  const day = new Date().toISOString().slice(0, 10);
   const rowOf = new Map(entries.map(({ name: one }, row) => [one, row]));
   // By the upper row of each step, because an entry leads to what it updates.
   const marked = new Map(list(way).slice(1).map((to, step) => [rowOf.get(to), rowOf.get(way[step])]));
@@ -712,7 +761,7 @@ function versionTable({ found, days, name, channel, entries, heads, at, tab }, w
     const rest = el('details', { class: 'rest' }, el('summary', {}, `and ${from.length - 2} more`), commas(from.slice(2, 500).map(label)));
     const updates = [commas(from.slice(0, 2).map(label)), from.length > 2 && [' ', rest], skipRange && [from.length > 0 && ' ', el('span', { class: 'range' }, text(skipRange, 60))]];
     const message = found.deprecation('olm.bundle', one);
-    const support = hasSupport && found.support(found.version(one), day);
+    const support = hasSupport && found.support(found.version(one), today());
     const isHead = heads.includes(one);
     const isOnWay = list(way).includes(one);
     return el('tr', { class: isOnWay ? 'on-way' : '' },
@@ -720,7 +769,7 @@ function versionTable({ found, days, name, channel, entries, heads, at, tab }, w
       el('td', { class: 'graph' }, graphCell(graph.rows[number], number, graph.width, isHead, way && marked)),
       el('td', {}, from.length || skipRange ? updates : el('span', { class: 'quiet' }, '–')),
       hasDays && el('td', {}, firstSeen(days, name, one) ? dayNode(firstSeen(days, name, one)) : ''),
-      hasSupport && [el('td', {}, support ? text(support.until) : ''), el('td', {}, support ? text(support.on) : '')],
+      hasSupport && [el('td', {}, supportMark(support)), el('td', {}, support ? text(support.on) : '')],
       el('td', {}, isHead && mark('good', 'head'), isOnWay && [' ', mark('way', one === way[0] ? 'from' : one === way.at(-1) ? 'to' : 'step')],
         message !== undefined && [' ', mark('warn', 'Deprecated'), ' ', text(message, 80)], !found.bundles.has(one) && [' ', el('small', {}, 'not in the catalog')]));
   };
@@ -740,7 +789,7 @@ function versionsTab(view) {
     message !== undefined && el('p', { class: 'note warn' }, el('strong', {}, 'This channel is deprecated. '), text(message, 1000)),
     el('p', { class: 'quiet' }, `${plural(entries.length, 'version')} in `, brief(channel, 60), ', the newest first. Lines lead from a version to those that it updates.'),
     versionTable(view),
-    since && el('p', { class: 'quiet' }, 'Days are those on which this mirror first saw a version. It has recorded them since ', dayNode(since), '.'),
+    since && el('p', { class: 'quiet' }, entries.some(({ name }) => firstSeen(days, view.name, name)) ? 'First seen is the day on which this mirror first had a version. It has recorded these days since ' : 'This mirror had all these versions when it began to record days, on ', dayNode(since), '.'),
   ];
 }
 
@@ -755,7 +804,12 @@ function upgradeTab(view) {
   });
   const form = el('form', { class: 'tools', submit: (event) => event.preventDefault() }, select('Installed version', 'from', from), select('Version to reach', 'to', to));
   const intro = [el('h2', { class: 'hidden' }, 'Upgrade path'), el('p', { class: 'quiet' }, 'Choose the version that is installed and the one to reach. The path has the fewest steps that the channel allows.'), form];
-  if (!from || !to) return intro;
+  if (!to) return intro;
+  if (!from) {
+    const older = view.entries.map(({ name }) => name).filter((one) => one !== to && found.bundles.has(one));
+    return [intro, older.length > 0 && el('nav', { 'aria-label': 'Installed version', class: 'picks' }, el('h3', {}, 'Which version is installed?'), el('div', { class: 'chips' },
+      older.slice(0, PICKS).map((one) => el('a', { href: at(tab, { from: one, to, version: '' }) }, brief(label(one), 40)))))];
+  }
   const ways = channels.map((one) => ({ channel: one, way: found.steps(one, from, to) })).filter(({ way }) => way).sort((one, other) => one.way.length - other.way.length);
   if (!ways.length) return [intro, el('div', { role: 'status', class: 'note warn' }, el('strong', {}, 'There is no path. '), found.reason(from, to))];
   const asked = ways.find((one) => one.channel === query.get('channel')) ?? ways[0];
@@ -842,9 +896,9 @@ function changesTab({ found, days, name, at, entries }) {
   const before = byDay.get('') ?? [];
   return [
     el('h2', { class: 'hidden' }, 'Changes'),
-    known.map(([day, bundles]) => el('section', { class: 'day' }, el('h3', {}, dayNode(day)), rows(bundles, row, () => el('ul', { class: 'changes' })))),
-    before.length > 0 && el('section', { class: 'day' }, el('h3', {}, since ? ['On ', dayNode(since), ' or before'] : 'Versions'),
-      el('p', { class: 'quiet' }, since ? 'This mirror has recorded days since then.' : 'This mirror has not recorded days.'), rows(before, row, () => el('ul', { class: 'changes' }))),
+    known.map(([day, bundles]) => section(dayNode(day), rows(bundles, row, () => el('ul', { class: 'changes' })))),
+    before.length > 0 && section(since ? 'Before' : 'Versions', el('p', { class: 'quiet' }, since ? ['This mirror had these when it began to record days, on ', dayNode(since), '.'] : 'This mirror has not recorded days.'),
+      rows(before, row, () => el('ul', { class: 'changes' }))),
     !entries.length && !before.length && !known.length && el('p', { class: 'empty' }, 'This package has no version.'),
   ];
 }
@@ -900,10 +954,24 @@ async function viewBasket({ query, signal }) {
 
 // --- The view of the place
 
-function viewUnknown() {
-  return [heading('Not found'), el('div', { class: 'empty' }, el('p', {}, 'The address names no catalog, package or page of this mirror.'),
-    el('p', {}, el('a', { href: '#/' }, 'Go to the catalogs')))];
+// Leads on from a place that does not exist: to a search, and to names that are like what was asked for.
+async function notFound({ parts: [kind, catalog, , name], signal }, said) {
+  const names = list((await json('catalogs.json', signal).catch(() => ({}))).catalogs).filter((one) => typeof one === 'string');
+  const isCatalog = kind === 'c' && names.includes(catalog);
+  const index = isCatalog && name ? await indexOf(catalog, signal, 'default').catch(absent) : undefined;
+  const like = index?.like(name).slice(0, 5) ?? [];
+  const field = searchField('Search all catalogs', terms(name ?? '').join(' '), () => {});
+  const search = (event) => { event.preventDefault(); location.hash = href([], { q: field.querySelector('input').value }); };
+  return [
+    el('div', { class: 'hero' }, heading('Not found'), el('p', {}, said), el('form', { role: 'search', submit: search }, field)),
+    like.length > 0 && [el('h2', {}, 'Did you mean'), el('ul', { class: 'cards' }, like.map((one) => packageRow(catalog, one)))],
+    el('h2', {}, isCatalog ? 'Go to' : 'Catalogs'),
+    el('ul', { class: 'links' }, isCatalog ? el('li', {}, el('a', { href: href(['c', catalog]) }, 'All packages of ', brief(catalog))) : names.slice(0, ROWS).map((one) => el('li', {}, el('a', { href: href(['c', one]) }, brief(one)))),
+      el('li', {}, el('a', { href: '#/' }, 'All catalogs'))),
+  ];
 }
+
+const viewUnknown = (at) => notFound(at, 'The address names no catalog, package or page of this mirror.');
 
 const VIEWS = [
   [({ parts }) => parts.length === 0, viewCatalogs], [({ parts }) => parts[0] === 'basket' && parts.length === 1, viewBasket],
@@ -912,15 +980,11 @@ const VIEWS = [
   [() => true, viewUnknown],
 ];
 
-function failed({ parts }) {
+function failed(at) {
   return (error) => {
-    const [, catalog, , name] = parts;
-    if (error.status === 404) {
-      return [heading('Not found'), el('div', { class: 'empty' }, el('p', {}, text(error.message, 1000)),
-        el('p', {}, name && catalog && [el('a', { href: href(['c', catalog]) }, 'Packages of ', brief(catalog)), ' · '], el('a', { href: '#/' }, 'Catalogs')))];
-    }
+    if (error.status === 404) return notFound(at, text(sentence(error.message.replace(/^404: /, '')), 1000));
     const said = error instanceof Failure || error instanceof TypeError ? error.message : `The answer cannot be used: ${error.message}`;
-    return [heading('Error'), el('p', { class: 'note warn' }, text(said, 1000)), el('p', {}, el('button', { type: 'button', click: show }, 'Try again'), ' ', el('a', { href: '#/' }, 'Catalogs'))];
+    return [heading('Error'), el('p', { class: 'note warn' }, text(said, 1000)), el('p', { class: 'buttons' }, el('button', { type: 'button', click: show }, 'Try again'), el('a', { href: '#/' }, 'Catalogs'))];
   };
 }
 

@@ -3,6 +3,7 @@
 
 export const TEXT_MAX = 200; // characters of a text before "more"
 export const TEXT_WHOLE = 100_000; // characters of any text
+const ICONS = { 'image/svg+xml': 'svg', 'image/png': 'png', 'image/jpeg': 'jpg', 'image/gif': 'gif', 'image/webp': 'webp' }; // endings by media types
 const LIFECYCLE = 'io.openshift.operators.lifecycles.v1alpha1';
 
 export const list = (value) => (Array.isArray(value) ? value : []);
@@ -91,7 +92,7 @@ export class Package {
     if (meta.schema === 'olm.package') {
       this.description = string(meta.description);
       this.defaultChannel = string(meta.defaultChannel);
-      this.icon = meta.icon;
+      this.icon = Object.hasOwn(ICONS, meta.icon?.mediatype ?? '') ? ICONS[meta.icon.mediatype] : '';
     } else if (meta.schema === 'olm.channel') {
       const entries = list(meta.entries).filter((entry) => typeof entry?.name === 'string');
       this.channels.set(string(meta.name), entries.map(({ name, replaces, skips, skipRange }) => ({
@@ -250,13 +251,10 @@ export class Package {
     const minor = parsed && `${parsed.numbers[0]}.${parsed.numbers[1]}`;
     const found = this.lifecycles.length === 1 ? this.lifecycles[0].find((one) => one?.name === minor) : undefined;
     if (!found) return undefined;
-    const phases = list(found.phases);
-    const phase = phases.find(({ startDate, endDate }) => startDate <= day && day <= endDate);
     const platform = list(found.platformCompatibility).find(({ name }) => name === 'openshift');
-    return {
-      until: phase ? `${phase.name} until ${phase.endDate}` : phases.some(({ startDate }) => startDate > day) ? 'not yet' : 'self-support',
-      on: list(platform?.versions).join(', '),
-    };
+    const on = list(platform?.versions).join(', ');
+    const support = supportOn(list(found.phases).map(({ name, startDate: start, endDate: end }) => ({ name, start, end })), day);
+    return support || on ? { ...support, on } : undefined;
   }
 
   // Install modes that a version supports, those first that most people want.
@@ -278,6 +276,20 @@ function decoded(data) {
   }
 }
 
+// --- Support
+
+// True for a day of the calendar: the clock goes on from 30 February to 2 March.
+const isDay = (day) => /^\d{4}-\d\d-\d\d$/.test(day) && !Number.isNaN(Date.parse(day)) && new Date(day).toISOString().startsWith(day);
+
+// Returns the support on a day by the phases of a version: its state, and while it lasts the phase and the last day of all. Undefined without
+// phases, and with one whose days cannot be read: it leaves a gap.
+export function supportOn(phases, day) {
+  if (!list(phases).length || !phases.every(({ name, start, end }) => typeof name === 'string' && isDay(start) && isDay(end))) return undefined;
+  const phase = phases.find(({ start, end }) => start <= day && day <= end);
+  if (phase) return { state: 'supported', phase: phase.name, until: phases.map(({ end }) => end).sort().at(-1) };
+  return { state: phases.some(({ start }) => start > day) ? 'not-yet' : 'self-support' };
+}
+
 // --- Days on which the mirror first saw versions
 
 // Returns the day of a bundle; '' if the mirror does not know it: it has the bundle since it began to record days.
@@ -294,6 +306,27 @@ export function lastSeen(days, name) {
   return last > (days?.since ?? '') ? last : '';
 }
 
+// Returns what came after the mirror began to record days, the newest day first, as [day, packages]. A package is {name, isNew, bundles}: of a
+// new one the bundles that came with it are not named.
+export function arrivals(days) {
+  const since = days?.since ?? '';
+  const found = new Map();
+  const at = (day, name) => {
+    if (!found.has(day)) found.set(day, new Map());
+    const packages = found.get(day);
+    if (!packages.has(name)) packages.set(name, { name, isNew: false, bundles: [] });
+    return packages.get(name);
+  };
+  for (const [name, { since: first, later }] of Object.entries(days?.packages ?? {})) {
+    if (first > since) at(first, name).isNew = true;
+    for (const [bundle, day] of Object.entries(later ?? {})) if (day > since) at(day, name).bundles.push(bundle);
+  }
+  return [...found].sort(([one], [other]) => (one < other ? 1 : -1)).map(([day, packages]) => [day, [...packages.values()]]);
+}
+
+// Returns the version in the name of a bundle, as most names have it; else the name.
+export const versionIn = (bundle) => /\.v?(\d.*)$/.exec(bundle)?.[1] ?? bundle;
+
 // --- Search, by the rules of the mirror's own (shared/operators/olm/src/search)
 
 const WEIGHTS = [8, 7, 5, 5, 3, 2, 1]; // name, display name, keywords, kinds, provider, summary, description
@@ -301,10 +334,12 @@ const KINDS = 3; // number of the last field whose words forgive no typo
 const TYPO_CHARS = 4; // shortest term with a typo
 export const TERMS_MAX = 10;
 
-const fold = (value) => [...value.normalize('NFKD').replace(/\p{M}/gu, '')].map((letter) => letter.toLowerCase()).join('');
-const split = (value) => value.split(/[^\p{Alphabetic}\p{N}\p{M}]+/u).filter(Boolean);
-export const terms = (value) => split(value).flatMap((word) => split(fold(word)));
-const words = (value) => split(value).flatMap((word) => [word, ...word.split(/(?<=\P{Uppercase})(?=\p{Uppercase})/u)]).flatMap(terms);
+// Most words are ASCII, for which the short ways give the same.
+const isAscii = (value) => /^[\0-\x7f]*$/.test(value);
+const fold = (value) => (isAscii(value) ? value.toLowerCase() : [...value.normalize('NFKD').replace(/\p{M}/gu, '')].map((letter) => letter.toLowerCase()).join(''));
+const split = (value) => value.split(isAscii(value) ? /[^A-Za-z0-9]+/ : /[^\p{Alphabetic}\p{N}\p{M}]+/u).filter(Boolean);
+export const terms = (value) => split(value).flatMap((word) => (isAscii(word) ? word.toLowerCase() : split(fold(word))));
+const words = (value) => split(value).flatMap((word) => [word, ...word.split(isAscii(word) ? /(?<=[^A-Z])(?=[A-Z])/ : /(?<=\P{Uppercase})(?=\p{Uppercase})/u)]).flatMap(terms);
 const joined = (value) => fold(value).replace(/[^\p{Alphabetic}\p{N}]/gu, '');
 const bytes = (value) => new TextEncoder().encode(value).length;
 
@@ -319,29 +354,41 @@ function isTypo(one, other) {
   return a.length === 2 && b.length === 2 && a[0] === b[1] && a[1] === b[0];
 }
 
-// The packages of one catalog with their words.
+// The packages of one catalog. Their words are read when they are first asked for: a list of all packages needs none.
 export class SearchIndex {
   constructor(document) {
     const parts = Object.entries({ ...document.packages, ...document.shortened });
     this.packages = parts.map(([name, found]) => ({ ...found, name })).sort((one, other) => (one.name < other.name ? -1 : 1));
-    this.names = this.packages.map(({ name, displayName }) => [joined(name), joined(string(displayName))]);
-    this.words = new Map();
-    this.packages.forEach((found, at) => {
+    this.read = 0; // packages whose words were read
+    this.names = [];
+    this.words = new Map(); // of each word its packages, as numbers one after the other: the package, and its best field
+  }
+
+  // Reads the words of so many packages more. True if there are others.
+  prepare(count = Infinity) {
+    for (const until = Math.min(this.packages.length, this.read + count); this.read < until; this.read++) {
+      const found = this.packages[this.read];
+      this.names.push([joined(found.name), joined(string(found.displayName))]);
       const fields = [
         words(found.name), words(string(found.displayName)), words(list(found.keywords).join(' ')), words(list(found.kinds).join(' ')),
-        words(string(found.provider)), words(string(found.summary)), string(found.words).split(' ').filter(Boolean),
+        words(string(found.provider)), words(string(found.summary)), string(found.words).split(' '),
       ];
-      fields.forEach((all, field) => all.forEach((word) => {
-        if (!this.words.has(word)) this.words.set(word, new Map());
-        const postings = this.words.get(word);
-        if (!postings.has(at)) postings.set(at, field);
-      }));
-    });
+      fields.forEach((all, field) => all.forEach((word) => { if (word) this.addWord(word, field); }));
+    }
+    return this.read < this.packages.length;
+  }
+
+  addWord(word, field) {
+    const postings = this.words.get(word);
+    if (!postings) this.words.set(word, [this.read, field]);
+    else if (postings[postings.length - 2] !== this.read) postings.push(this.read, field);
   }
 
   // Packages that match, the best first, as [package, score].
   find(query) {
     const asked = terms(query).slice(0, TERMS_MAX);
+    if (!asked.length) return this.packages.map((found) => [found, 0]);
+    this.prepare();
     let scores = new Map(this.packages.map((_, at) => [at, 0]));
     for (const term of asked) {
       const found = this.matches(term);
@@ -349,22 +396,29 @@ export class SearchIndex {
       scores = new Map([...found].filter(([at]) => scores.has(at)).map(([at, points]) => [at, points * rarity + scores.get(at)]));
     }
     const whole = joined(query);
-    const length = (at) => (asked.length ? this.names[at][0].length : 0);
-    const scored = [...scores].map(([at, points]) => [at, points + (asked.length && this.names[at].includes(whole) ? 100 : 0)]);
+    const length = (at) => this.names[at][0].length;
+    const scored = [...scores].map(([at, points]) => [at, points + (this.names[at].includes(whole) ? 100 : 0)]);
     scored.sort(([one, a], [other, b]) => b - a || length(one) - length(other) || one - other);
     return scored.map(([at, points]) => [this.packages[at], points]);
+  }
+
+  // Packages that are like a name that is not there: those that have its words, else those that have one of them.
+  like(name) {
+    const found = this.find(name);
+    const each = found.length ? [found] : terms(name).sort((one, other) => other.length - one.length).map((term) => this.find(term));
+    return (each.find((hits) => hits.length) ?? []).map(([one]) => one);
   }
 
   // Points of the packages that have a term. Typos count if no name, keyword or kind starts with it: descriptions have typos of their own.
   matches(term) {
     const found = new Map();
     const add = (quality, postings) => {
-      for (const [at, field] of postings) found.set(at, Math.max(found.get(at) ?? 0, quality * WEIGHTS[field]));
+      for (let at = 0; at < postings.length; at += 2) found.set(postings[at], Math.max(found.get(postings[at]) ?? 0, quality * WEIGHTS[postings[at + 1]]));
     };
     let isKnown = false;
     for (const [word, postings] of this.words) {
       if (!word.startsWith(term)) continue;
-      isKnown ||= [...postings.values()].some((field) => field <= KINDS);
+      for (let at = 1; at < postings.length && !isKnown; at += 2) isKnown = postings[at] <= KINDS;
       add(word === term ? 1 : 0.6 + 0.3 * (bytes(term) / bytes(word)), postings);
     }
     if (!isKnown && [...term].length >= TYPO_CHARS) for (const [word, postings] of this.words) if (isTypo(term, word)) add(0.4, postings);

@@ -4,19 +4,19 @@ use std::mem;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use model::text::{self, LineBuffer};
-use model::{IndexedMeta, SearchPackage};
+use model::{IndexedMeta, SearchPackage, SupportPhase};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::words::words;
 use crate::facts::{FactKind, Recorder, is_json, json};
 use crate::parser::OlmPackage;
-use crate::{BundleFields, Icon, IconKind, PackageParser, PropertyFields};
+use crate::{BundleFields, Icon, IconKind, LIFECYCLES, Lifecycle, PackageParser, PropertyFields};
 
 /// Texts by which Packages are found, each a [`SearchPackage`].
 pub const SEARCH: FactKind = FactKind {
     name: "search",
-    version: 6,
+    version: 7,
     recorder: |shard| {
         Box::new(SearchRecorder {
             name: shard.name,
@@ -53,6 +53,9 @@ const LIST_MAX: usize = 100;
 /// largest real one.
 const WORDS_BYTES: usize = 64 << 10;
 
+/// Maximum number of phases of support. Real versions have three.
+const PHASES_MAX: usize = 20;
+
 /// Prefix of the labels by which a bundle names its CPUs.
 const ARCH_LABEL: &str = "operatorframework.io/arch.";
 
@@ -69,6 +72,8 @@ struct SearchRecorder<'a> {
     package: OlmPackage,
     icon: Option<IconKind>,
     is_deprecated: bool,
+    /// Documents of support. Two of them contradict each other, so they count as none.
+    lifecycles: Vec<Lifecycle>,
     /// Head of each channel.
     heads: HashMap<String, String>,
     /// Head of the default channel: looked up when it may change, because the name of the channel
@@ -187,6 +192,10 @@ impl SearchRecorder<'_> {
                 let deprecations = PackageParser::parse(line);
                 self.is_deprecated |= deprecations.deprecation("olm.package", "").is_some();
             }
+            LIFECYCLES if is_of_graph && self.lifecycles.len() < 2 => {
+                let lifecycle = serde_json::from_slice(line);
+                self.lifecycles.push(lifecycle.unwrap_or_default());
+            }
             "olm.bundle" if is_head && meta.length <= BUNDLE_LINE_MAX => {
                 self.head = Some((meta.name.clone(), HeadTexts::read(line)));
             }
@@ -201,6 +210,7 @@ impl SearchRecorder<'_> {
             kinds,
             csv,
         } = head;
+        let support = support(&self.lifecycles, &version);
         let annotations = csv.annotations.unwrap_or_default();
         let provider = csv
             .provider
@@ -266,8 +276,24 @@ impl SearchRecorder<'_> {
             words: fitting(found, &mut left).join(" "),
             icon: self.icon.map_or("", IconKind::extension).to_owned(),
             deprecated: self.is_deprecated,
+            support,
         }
     }
+}
+
+/// Returns the phases of support of a version, by the documents of its package.
+fn support(lifecycles: &[Lifecycle], version: &str) -> Vec<SupportPhase> {
+    let [lifecycle] = lifecycles else {
+        return Vec::new();
+    };
+    let phases = lifecycle.of(version).map(|found| &*found.phases);
+    let phases = phases.unwrap_or_default().iter().take(PHASES_MAX);
+    let phases = phases.map(|phase| SupportPhase {
+        name: shown(&phase.name),
+        start: shown(&phase.start_date),
+        end: shown(&phase.end_date),
+    });
+    phases.collect()
 }
 
 impl HeadTexts {

@@ -78,6 +78,40 @@ fn package(properties: &Value) -> Vec<Value> {
     ]
 }
 
+#[test]
+fn recorder_takes_the_phases_of_the_version_if_one_document_tells_them() {
+    let life = |name: &str, end: &str| {
+        json!({"schema": "io.openshift.operators.lifecycles.v1alpha1", "package": "kafka-operator", "versions": [
+            {"name": name, "phases": [{"name": "Full\nsupport", "startDate": "2026-01-01", "endDate": end}]}]})
+    };
+    let support = |documents: &[Value]| {
+        let metas = [package(&properties(&csv())), documents.to_vec()].concat();
+        let backwards: Vec<Value> = metas.iter().rev().cloned().collect();
+        let [(found, _), (same, _)] =
+            [metas, backwards].map(|metas| read("kafka-operator", &metas, 7));
+        assert_eq!(found, same);
+        let phases = found.support.into_iter();
+        let phases = phases.map(|phase| format!("{} {} {}", phase.name, phase.start, phase.end));
+        phases.collect::<Vec<_>>().join(", ")
+    };
+    let expected = "Full support 2026-01-01 2026-12-31";
+    assert_eq!(support(&[life("2.0", "2026-12-31")]), expected);
+    assert_eq!(support(&[life("2.1", "2026-12-31")]), "");
+    assert_eq!(
+        support(&[life("2.0", "2026-12-31"), life("2.0", "2027-12-31")]),
+        ""
+    );
+    assert_eq!(
+        support(&[
+            json!({"schema": "io.openshift.operators.lifecycles.v1alpha1", "package": "kafka-operator", "versions": 1})
+        ]),
+        ""
+    );
+    let many = json!({"schema": "io.openshift.operators.lifecycles.v1alpha1", "package": "kafka-operator", "versions": [
+        {"name": "2.0", "phases": vec![json!({"name": "a", "startDate": "b", "endDate": "c"}); 21]}]});
+    assert_eq!(support(&[many]).split(", ").count(), 20);
+}
+
 fn properties(csv: &Value) -> Value {
     json!([
         {"type": "olm.package", "value": {"packageName": "kafka-operator", "version": "2.0.0"}},
@@ -105,6 +139,7 @@ fn recorder_takes_texts_of_the_head_of_the_default_channel() {
         words: "apache fallback kafka kubernetes on runs uberall".to_owned(),
         icon: String::new(),
         deprecated: false,
+        support: Vec::new(),
     };
     let metas = package(&properties(&csv));
     for block in [1, 7, 1 << 20] {

@@ -157,3 +157,29 @@ impl fmt::Display for Support {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// Judges the rule by the table of cases that judges the page too.
+    #[test]
+    fn support_is_that_of_the_table() {
+        let cases = include_str!("../../../../../tests/cases.json");
+        let cases: Value = serde_json::from_str(cases).unwrap();
+        for case in cases["support"].as_array().unwrap() {
+            let document = json!({"versions": case["versions"]}).to_string();
+            let [version, day] = ["version", "day"].map(|field| case[field].as_str().unwrap());
+            let support = PackageSupport::new(&[&document]).of(version, day.parse().unwrap(), None);
+            let found = [
+                json!(support.state),
+                json!(support.phase),
+                json!(support.days_left),
+            ];
+            let expected = ["state", "phase", "daysLeft"].map(|field| case[field].clone());
+            assert_eq!(found, expected, "{}", case["case"]);
+        }
+    }
+}

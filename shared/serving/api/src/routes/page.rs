@@ -33,7 +33,7 @@ static FILES: LazyLock<[PageFile; 3]> = LazyLock::new(|| {
     let name = rules.path.replace("page/", "./");
     let script = without_comments(include_str!("../../page/page.js"));
     let script = script.replace("./rules.js", &name);
-    let style = include_str!("../../page/page.css").to_owned();
+    let style = without_spaces(&without_comments(include_str!("../../page/page.css")));
     [
         PageFile::new(script, "js", "text/javascript; charset=utf-8"),
         rules,
@@ -41,11 +41,26 @@ static FILES: LazyLock<[PageFile; 3]> = LazyLock::new(|| {
     ]
 });
 
-/// Returns a script without the lines that are comments, and without indentation: a tenth of what
-/// each new browser takes. No text of the scripts goes over several lines.
-fn without_comments(script: &str) -> String {
-    let lines = script.split_inclusive('\n').map(str::trim_start);
-    lines.filter(|line| !line.starts_with("//")).collect()
+/// Returns a script or a style without comments, empty lines and indentation: a tenth of what each
+/// new browser takes. No text of them goes over several lines, or has a comment's signs after the
+/// end of a statement.
+fn without_comments(text: &str) -> String {
+    let mut code = String::new();
+    let lines = text.lines().map(str::trim_start);
+    for line in lines.filter(|line| !line.is_empty() && !line.starts_with("//")) {
+        let ends = ["; // ", ", // ", "{ // "];
+        let end = ends.iter().filter_map(|end| line.find(end)).min();
+        code += end.map_or(line, |end| &line[..=end]);
+        code.push('\n');
+    }
+    code
+}
+
+/// Returns a style without spaces that mean nothing. None of its texts has them.
+fn without_spaces(style: &str) -> String {
+    let signs = [" { ", " {", "; ", " }", ": ", ", "];
+    let shorten = |style: String, sign: &&str| style.replace(sign, sign.trim());
+    signs.iter().fold(style.to_owned(), shorten)
 }
 
 /// The HTML with the names of the files.
