@@ -38,7 +38,13 @@ PY
 odd_catalog() {
   python3 - >"$WORK/odd/configs/catalog.json" <<'PY'
 import base64, json
-svg = base64.b64encode(b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script><image href="https://attacker.example/a.png"/></svg>').decode()
+svg = base64.b64encode(b'<svg xmlns="http://www.w3.org/2000/svg" onload="document.documentElement.id = 1"><script>document.documentElement.id = 2; alert(1)</script>'
+    b'<style>rect { fill: red }</style><rect width="9" height="9"/><image href="https://attacker.example/a.png"/></svg>').decode()
+# A thousand lines that are 4^30 elements.
+bomb = base64.b64encode(b'<svg xmlns="http://www.w3.org/2000/svg"><g id="a0"/>' + b''.join(
+    b'<g id="a%d">%b</g>' % (level, b'<use href="#a%d"/>' % (level - 1) * 4) for level in range(1, 30)) + b'</svg>').decode()
+# 30,000 x 30,000 pixels.
+large = base64.b64encode(b'\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x75\x30\0\0\x75\x30\x08\x06\0\0\0').decode()
 def package(name, versions=('0.0.1', '0.0.2', '0.0.3'), icon=None, text='', heads=1, more=()):
     names = [f'{name[:100]}.v{version or number}' for number, version in enumerate(versions)]
     if heads: yield from [{'schema': 'olm.package', 'name': name, 'defaultChannel': 'stable', **({'icon': icon} if icon else {})}] * heads
@@ -50,7 +56,8 @@ def package(name, versions=('0.0.1', '0.0.2', '0.0.3'), icon=None, text='', head
 def icon(data, mediatype): return {'base64data': data, 'mediatype': mediatype}
 metas = [*package('versions', ['0.0.1'] + [f'{number}.0.0' for number in range(1, 10000)]), *package('no semver', ['latest', '1.2', '01.2.3']), *package('no package', heads=0),
     *package('two packages', heads=2), *package('icon without base64', icon=icon('%%%<', 'image/png')), *package('empty icon', icon=icon('', 'image/png')),
-    *package('large icon', icon=icon('A' * 5_000_000, 'image/png')), *package('icon of SVG', icon=icon(svg, 'image/svg+xml')),
+    *package('large icon', icon=icon('A' * 5_000_000, 'image/png')), *package('svg', icon=icon(svg, 'image/svg+xml')), *package('svg bomb', icon=icon(bomb, 'image/svg+xml')),
+    *package('png bomb', icon=icon(large, 'image/png')),
     *package('long text', text='word *a* [b](c) ' * 65536), *package('deep text', text='> ' * 10000 + '[' * 10000 + '* ' * 10000 + '\n' + '\n'.join('  ' * depth + '- a' for depth in range(1000))),
     *package('large', text='0123456789abcdef' * 875_000), *package('other schemas', more=[{'schema': 'a.b', 'package': 'other schemas', 'c': [1, None, {}]}, {'schema': 'olm.deprecations', 'package': 'other schemas', 'entries': []}])]
 for name in ['a/b', 'a#b', 'a?b', 'a%b', 'a%2Fb', 'a<b', '..', 'a\u202eb', 'a\u2028b', 'n' * 1_000_000]: metas += package(name)
@@ -64,6 +71,11 @@ odd_catalog
   --catalog "odd=dir:$WORK/odd/configs" >"$WORK/poll.log" 2>&1
 cp -r "$ROOT/tests/catalogs/v2" "$WORK/demo"
 "$CATALOG_MIRROR" poll --store "$STORE" --catalog "demo=dir:$WORK/demo" >>"$WORK/poll.log" 2>&1
+# Content that looks like an accident: all packages are gone.
+cp -r "$ROOT/tests/catalogs/v1" "$WORK/held"
+"$CATALOG_MIRROR" poll --store "$STORE" --catalog "held=dir:$WORK/held" >>"$WORK/poll.log" 2>&1
+rm -r "$WORK"/held/*/
+"$CATALOG_MIRROR" poll --store "$STORE" --catalog "held=dir:$WORK/held" >>"$WORK/poll.log" 2>&1
 serve "$STORE"
 node "$LIB/page_cases.mjs" | relay ""
 # drive NAME URL FOLDER [brief]
@@ -85,7 +97,7 @@ drive_reader() {
     "$CATALOG_MIRROR" poll --store s3://mirror/page --catalog "demo=dir:$ROOT/tests/catalogs/$version" --catalog "hostile=dir:$WORK/hostile/configs" >>"$WORK/poll.log" 2>&1
   done
   start_reader s3://mirror/page
-  drive "reader: " "$URL" "$WORK/other" brief
+  drive "reader: " "$URL" "$WORK/other" few
 }
 $SHORT || drive_reader
 

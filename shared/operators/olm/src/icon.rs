@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use crate::decode_base64;
+use crate::{decode_base64, svg};
 
 /// Maximum size of an icon, in bytes. The largest real one has 290 kB.
 const ICON_BYTES_MAX: usize = 512 << 10;
@@ -110,7 +110,12 @@ impl IconKind {
         }
     }
 
-    /// Returns the number of pixels that an image says it has; `None` if it does not say it.
+    /// Returns true if the image says how many pixels it has, and a browser can hold them.
+    pub(crate) fn has_few_pixels(self, bytes: &[u8]) -> bool {
+        self.pixels(bytes)
+            .is_some_and(|pixels| pixels <= PIXELS_MAX)
+    }
+
     fn pixels(self, bytes: &[u8]) -> Option<u64> {
         let [width, height] = match self {
             // It is drawn in the size in which it is shown.
@@ -140,7 +145,8 @@ impl Icon {
         let kind = IconKind::of(&bytes)?;
         let is_shown = bytes.len() <= ICON_BYTES_MAX
             && kind.media_type() == mediatype
-            && kind.pixels(&bytes)? <= PIXELS_MAX;
+            && kind.has_few_pixels(&bytes)
+            && (kind != IconKind::Svg || svg::is_drawable(&bytes));
         is_shown.then_some(Self { bytes, kind })
     }
 }

@@ -13,6 +13,7 @@ mod parser;
 mod required_images;
 mod requirement;
 mod search;
+mod svg;
 mod upgrade;
 mod validate;
 mod version;
