@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 use bytes::Bytes;
 use model::Key;
-use rustix::fs::{AtFlags, Mode, OFlags, linkat, renameat};
+use rustix::fs::{AtFlags, Mode, OFlags, linkat, renameat, statat};
 use rustix::io::Errno;
 
 use crate::folder::read::{content_version, modified};
@@ -20,6 +20,9 @@ const FILE_MODE: Mode = Mode::from_bits_truncate(0o666);
 
 /// Start of the names of all temporary files.
 const PREFIX: &str = "put-";
+
+/// Name of the lock for new names, where the file system has no other way to keep one that is taken.
+const NEW_LOCK: &str = "lock-new";
 
 /// Age from which the leftover of a killed writer is removed. Its lock is free, but a living writer
 /// needs a moment between making its file and locking it.
@@ -64,30 +67,50 @@ impl Temp {
     /// replaced.
     pub(super) fn publish(&mut self, to: &Dir, name: &str, replaces: bool) -> io::Result<bool> {
         let renamed = match replaces {
-            true => renameat(&self.folder.0, &self.name, &to.0, name),
+            true => self.rename(to, name),
             false => self.rename_new(to, name),
         };
         match renamed {
             Ok(()) => self.published = true,
-            Err(Errno::EXIST) if !replaces => {}
-            Err(error) => return Err(error.into()),
+            Err(error) if !replaces && error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
         }
         Ok(self.published)
     }
 
+    fn rename(&self, to: &Dir, name: &str) -> io::Result<()> {
+        Ok(renameat(&self.folder.0, &self.name, &to.0, name)?)
+    }
+
     /// Renames without replacing, or makes a hard link: some file systems can only do the one, some
-    /// only the other.
-    fn rename_new(&self, to: &Dir, name: &str) -> rustix::io::Result<()> {
+    /// only the other, and those of removable disks often neither.
+    fn rename_new(&self, to: &Dir, name: &str) -> io::Result<()> {
         #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
         {
             use rustix::fs::{RenameFlags, renameat_with};
             let flags = RenameFlags::NOREPLACE;
             match renameat_with(&self.folder.0, &self.name, &to.0, name, flags) {
                 Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
-                done => return done,
+                done => return Ok(done?),
             }
         }
-        self.link_new(to, name)
+        match self.link_new(to, name) {
+            Err(Errno::PERM | Errno::NOSYS | Errno::NOTSUP) => self.rename_locked(to, name),
+            linked => Ok(linked?),
+        }
+    }
+
+    /// Renames if the name is free. A lock keeps other writers out between the look and the rename.
+    fn rename_locked(&self, to: &Dir, name: &str) -> io::Result<()> {
+        let flags = OFlags::RDWR | OFlags::CREATE;
+        let lock = self.folder.open_with(NEW_LOCK, flags, FILE_MODE)?;
+        // A file system without locks has one writer.
+        let _ = lock.lock();
+        match statat(&to.0, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+            Err(Errno::NOENT) => self.rename(to, name),
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn link_new(&self, to: &Dir, name: &str) -> rustix::io::Result<()> {
@@ -225,6 +248,34 @@ mod tests {
         drop(first);
         assert_eq!(std::fs::read(folder.path().join("a")).unwrap(), b"first");
         assert_eq!(names(&folder), ["a"]);
+    }
+
+    #[test]
+    fn rename_locked_on_a_taken_name_keeps_the_first() {
+        let (folder, dir) = folder();
+        let mut first = temp(&dir, "first");
+        first.rename_locked(&dir, "a").unwrap();
+        first.published = true;
+        let second = temp(&dir, "second");
+        let refused = second.rename_locked(&dir, "a").unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+        drop(second);
+        assert_eq!(std::fs::read(folder.path().join("a")).unwrap(), b"first");
+        // Of many writers at once one wins.
+        let writers = (0..8).map(|number| {
+            let dir = Arc::clone(&dir);
+            std::thread::spawn(move || {
+                let mut temp = temp(&dir, &format!("{number}"));
+                temp.published = temp.rename_locked(&dir, "b").is_ok();
+                temp.published
+            })
+        });
+        let writers: Vec<_> = writers.collect();
+        let won = writers.into_iter().filter_map(|writer| writer.join().ok());
+        assert_eq!(won.filter(|won| *won).count(), 1);
+        let mut left = names(&folder);
+        left.sort();
+        assert_eq!(left, ["a", "b", NEW_LOCK]);
     }
 
     #[test]
