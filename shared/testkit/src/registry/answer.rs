@@ -1,12 +1,14 @@
 //! Answers one request of the registry.
 
+use std::collections::BTreeSet;
+
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request as Incoming, State};
 use axum::http::header::{
     ACCEPT_RANGES, AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE,
     COOKIE, HOST,
 };
-use axum::http::header::{LOCATION, RANGE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{LINK, LOCATION, RANGE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, Method, Response, request::Parts};
 use bytes::Bytes;
 use serde_json::json;
@@ -30,7 +32,11 @@ pub(crate) async fn answer(State(shared): State<Shared>, incoming: Incoming) -> 
         *most = (*most).max(*now);
         state.script.requests.push(request.clone());
         let delay = state.delays.get(&kind).copied().unwrap_or_default();
-        (state.script.next(&kind), delay)
+        let scripted = state.script.next(&kind);
+        let mut rules = state.rules.iter();
+        let ruled = rules.find(|rule| rule.0 == method.as_str() && request.path.contains(&rule.1));
+        let ruled = ruled.map(|rule| rule.2.clone());
+        (scripted.or(ruled), delay)
     };
     sleep(delay).await;
     let mut response = respond(&mut shared.lock(), &request, &method, &body, fault.as_ref());
@@ -132,8 +138,54 @@ fn respond(
         Kind::Head if state.has_no_head => empty(405),
         Kind::Head | Kind::Manifest => manifest(state, request, method, fault),
         Kind::Blob => blob(state, request, fault),
-        Kind::Token | Kind::Other => empty(404),
+        Kind::Other => list(state, request),
+        Kind::Token => empty(404),
     }
+}
+
+/// Answers the first question of a client, and lists of repositories and tags.
+fn list(state: &Inner, request: &Request) -> Response<Body> {
+    let names = || state.manifests.keys();
+    let body = match request.path.as_str() {
+        "/v2/" => json!({}),
+        "/v2/_catalog" => {
+            let repositories: BTreeSet<&String> =
+                names().map(|(repository, _)| repository).collect();
+            json!({"repositories": repositories})
+        }
+        path => {
+            let path = path.trim_start_matches("/v2/");
+            let Some(repository) = path.strip_suffix("/tags/list") else {
+                return empty(404);
+            };
+            let own = names().filter(|(own, _)| own == repository);
+            let mut versions = own.map(|(_, version)| version).peekable();
+            if versions.peek().is_none() {
+                return empty(404);
+            }
+            let tags: Vec<&String> = versions.filter(|version| !version.contains(':')).collect();
+            // Pages of two, so that clients have to ask for all.
+            let after = request
+                .query
+                .split('&')
+                .find_map(|pair| pair.strip_prefix("last="));
+            let rest = tags
+                .into_iter()
+                .filter(|tag| after.is_none_or(|after| tag.as_str() > after));
+            let page: Vec<&String> = rest.take(2).collect();
+            let mut response = status(200).header(CONTENT_TYPE, "application/json");
+            if let [_, last] = page[..] {
+                let next = format!("</v2/{repository}/tags/list?last={last}>; rel=\"next\"");
+                response = response.header(LINK, next);
+            }
+            return finish(
+                response,
+                json!({"name": repository, "tags": page}).to_string(),
+            );
+        }
+    };
+    let response = status(200).header(CONTENT_TYPE, "application/json");
+    finish(response, body.to_string())
 }
 
 fn scripted<'a>(

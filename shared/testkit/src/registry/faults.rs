@@ -11,7 +11,7 @@ pub enum Kind {
     Blob,
     /// Request to the registry's token service.
     Token,
-    /// Any other request, answered with 404.
+    /// Any other request: lists of repositories and tags, else answered with 404.
     Other,
 }
 

@@ -57,7 +57,17 @@ pub(crate) struct Inner {
     /// Manifests with their media types, by repository and tag or digest.
     manifests: BTreeMap<(String, String), (String, Bytes)>,
     blobs: BTreeMap<String, Bytes>,
+    /// Parts of uploads that are not complete, by path.
+    uploads: BTreeMap<String, Vec<u8>>,
+    /// Number of uploads that were begun.
+    begun: u64,
+    /// True if manifests can be deleted.
+    deletes: bool,
+    /// True if an index may name images that are not there.
+    takes_sparse: bool,
     script: Script<Kind, Fault, Request>,
+    /// Faults of all requests with a method whose path has a text in it.
+    rules: Vec<(&'static str, String, Fault)>,
     delays: BTreeMap<Kind, Duration>,
     /// Numbers of requests that are being answered, now and at most.
     running: BTreeMap<Kind, (usize, usize)>,
@@ -141,6 +151,18 @@ impl Builder {
         self
     }
 
+    /// Lets manifests be deleted.
+    pub fn deleting(mut self) -> Self {
+        self.state.deletes = true;
+        self
+    }
+
+    /// Takes an index that names images which are not there.
+    pub fn taking_sparse(mut self) -> Self {
+        self.state.takes_sparse = true;
+        self
+    }
+
     /// Starts the registry in a task of its own.
     pub async fn start(self) -> Registry {
         let address = self.address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
@@ -208,6 +230,42 @@ impl Registry {
     /// Adds a fault for the next request of a kind. Several faults are used one after another.
     pub fn script(&self, kind: Kind, fault: Fault) {
         self.shared.lock().script.push(kind, fault);
+    }
+
+    /// Adds a fault for all requests with a method whose path has a text in it.
+    pub fn rule(&self, method: &'static str, path: &str, fault: Fault) {
+        let rule = (method, path.to_owned(), fault);
+        self.shared.lock().rules.push(rule);
+    }
+
+    /// Removes all faults of [`Self::rule`].
+    pub fn clear_rules(&self) {
+        self.shared.lock().rules.clear();
+    }
+
+    /// Removes a tag or a digest of a repository.
+    pub fn remove(&self, repository: &str, version: &str) {
+        self.shared
+            .lock()
+            .manifests
+            .remove(&named(repository, version));
+    }
+
+    /// Returns the repository and the tag or digest of each manifest.
+    pub fn versions(&self) -> Vec<(String, String)> {
+        self.shared.lock().manifests.keys().cloned().collect()
+    }
+
+    /// Returns the manifest under a tag or digest.
+    pub fn manifest(&self, repository: &str, version: &str) -> Option<Bytes> {
+        let state = self.shared.lock();
+        let (_, bytes) = state.manifests.get(&named(repository, version))?;
+        Some(bytes.clone())
+    }
+
+    /// Returns the blob under a digest.
+    pub fn blob(&self, digest: &str) -> Option<Bytes> {
+        self.shared.lock().blobs.get(digest).cloned()
     }
 
     /// Delays every request of a kind.

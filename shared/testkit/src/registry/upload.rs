@@ -22,14 +22,31 @@ pub(super) fn answer(
     if let Some((repository, _)) = path.split_once("/blobs/uploads/") {
         return match *method {
             Method::POST => {
-                let place = format!("/v2/{repository}/blobs/uploads/1?state=x");
+                state.begun += 1;
+                let place = format!("/v2/{repository}/blobs/uploads/{}?state=x", state.begun);
                 Some(finish(status(202).header(LOCATION, place), Body::empty()))
             }
-            Method::PUT => Some(blob(state, request, body)),
+            Method::PATCH => {
+                let upload = state.uploads.entry(path.to_owned()).or_default();
+                upload.extend_from_slice(body);
+                let place = format!("/v2/{path}?state=x");
+                Some(finish(status(202).header(LOCATION, place), Body::empty()))
+            }
+            Method::PUT => {
+                let mut whole = state.uploads.remove(path).unwrap_or_default();
+                whole.extend_from_slice(body);
+                Some(blob(state, request, &whole.into()))
+            }
             _ => None,
         };
     }
     let (repository, version) = path.split_once("/manifests/")?;
+    if *method == Method::DELETE && state.deletes {
+        return Some(delete(state, repository, version));
+    }
+    if *method == Method::DELETE {
+        return Some(finish(status(405), "UNSUPPORTED"));
+    }
     if *method != Method::PUT {
         return None;
     }
@@ -39,12 +56,24 @@ pub(super) fn answer(
 
 fn blob(state: &mut Inner, request: &Request, body: &Bytes) -> Response<Body> {
     let found = digest(body);
-    let promised = format!("state=x&digest={}", found.replace(':', "%3A"));
-    if request.query != promised {
+    let promised = format!("digest={}", found.replace(':', "%3A"));
+    let has = |pair: &str| request.query.split('&').any(|sent| sent == pair);
+    if !has("state=x") || !has(&promised) {
         return finish(status(400), "DIGEST_INVALID");
     }
     state.blobs.insert(found, body.clone());
     empty(201)
+}
+
+/// Removes a manifest with all of its tags, as registries do.
+fn delete(state: &mut Inner, repository: &str, version: &str) -> Response<Body> {
+    let Some((_, bytes)) = state.manifests.get(&named(repository, version)).cloned() else {
+        return empty(404);
+    };
+    state
+        .manifests
+        .retain(|(other, _), (_, found)| other != repository || *found != bytes);
+    empty(202)
 }
 
 fn manifest(
@@ -65,6 +94,9 @@ fn manifest(
         has_all &= state.blobs.contains_key(digest_of(&blob));
     }
     for manifest in named_in("manifests") {
+        if state.takes_sparse {
+            break;
+        }
         let name = named(repository, digest_of(&manifest));
         has_all &= state.manifests.contains_key(&name);
     }
