@@ -60,7 +60,11 @@ impl CarrySite {
     /// Publishes a catalog of one package. Each bundle replaces the one before it, has the first
     /// image as its own, and needs another one.
     fn publish(&self, bundles: &[(&str, &str)]) {
-        let host = self.registry.host();
+        self.publish_of(self.registry.host(), bundles);
+    }
+
+    /// Publishes a catalog whose references name another host.
+    fn publish_of(&self, host: &str, bundles: &[(&str, &str)]) {
         let own = &self.images[0].digest;
         let mut text =
             String::from("schema: olm.package\nname: small\ndefaultChannel: stable\n---\n");
@@ -547,4 +551,65 @@ async fn carry_does_what_the_file_says_and_leaves_the_rest() {
         rest.contains("stable-4.20") && !rest.contains("operators"),
         "{rest}"
     );
+}
+
+/// `registries.conf` counts for what the program reads itself as for what skopeo copies.
+#[tokio::test(flavor = "multi_thread")]
+async fn carry_and_poll_obey_registries_conf() {
+    let site = CarrySite::start().await;
+    let target = Registry::start().await;
+    let (host, to) = (site.registry.host(), target.host());
+    site.registry.push("team/blocked", "v1", &site.images[1]);
+    site.publish_of(
+        "vendor.example",
+        &[
+            ("small.v1", "vendor.example/other/app:v1"),
+            ("small.v2", "vendor.example/team/blocked:v1"),
+        ],
+    );
+    // A mirror of the registry of the site is no place to look for what the site has.
+    let text = format!(
+        "[[registry]]\nlocation = 'vendor.example'\n[[registry.mirror]]\nlocation = '{host}'\ninsecure = true\n\
+         [[registry]]\nlocation = 'vendor.example/team/blocked'\nblocked = true\n\
+         [[registry]]\nlocation = '{to}'\ninsecure = true\n[[registry.mirror]]\nlocation = '{host}'\ninsecure = true\n"
+    );
+    site.work.write("mirrors.conf", text);
+    for image in &site.images {
+        site.registry
+            .push("olm/vendor.example/other/app", "v1", image);
+    }
+    let options = "--skopeo ./skopeo --registries-conf mirrors.conf";
+    let out = site.work.run(&format!("carry out isc.yaml disk {options}"));
+    let blocked = "vendor.example/team/blocked:v1: ";
+    out.complains(&format!("failed: {blocked}"));
+    out.exits(1).complains("registries.conf blocks it");
+    let copies = site.copies();
+    assert_eq!(copies.len(), 2, "{copies:?}");
+    for copy in &copies {
+        let begin = "--registries-conf mirrors.conf --registries.d ";
+        assert!(
+            copy.starts_with(begin) && !copy.contains("tls-verify"),
+            "{copy}"
+        );
+    }
+    let taken = site
+        .work
+        .run(&format!("carry in disk {to}/olm {options}"))
+        .exits(1);
+    taken.complains("; the bundle is left out");
+    assert_eq!(site.copies().len(), 2);
+    let offered = site.offered(&target);
+    assert!(offered.contains("small.v1") && !offered.contains("small.v2"));
+
+    let catalog = "--catalog a=vendor.example/ns/index:v4.20";
+    let polled = |file: &str| {
+        let mut command = site.work.command(&format!("poll --store polled {catalog}"));
+        Ran::of(command.env("CONTAINERS_REGISTRIES_CONF", file))
+    };
+    polled("mirrors.conf").exits(0).prints("published");
+    site.work
+        .write("wrong.conf", "[[registry]]\nblocked = true\n");
+    polled("wrong.conf")
+        .exits(1)
+        .complains("registries.conf: wrong.conf: registry \"\" has neither prefix nor location");
 }

@@ -1,9 +1,9 @@
 //! Certificates of authorities, which are read again while the program runs.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use std::{fs, io};
 
 use anyhow::Context;
 use publish::Mirror;
@@ -24,7 +24,7 @@ type Content = Vec<(PathBuf, Vec<u8>)>;
 /// # Errors
 /// If the folder cannot be read.
 pub(crate) fn certificates(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    files(folder, "crt").with_context(|| {
+    work::files_with_extension(folder, "crt").with_context(|| {
         format!(
             "cannot read the folder {} (--pull-cas-dir)",
             folder.display()
@@ -67,15 +67,6 @@ pub(crate) async fn watch(folder: PathBuf, mirror: Arc<Mirror>, polls: Arc<LastP
             ),
         }
     }
-}
-
-/// Returns the files of a folder with this extension, in the order of their names.
-pub(crate) fn files(folder: &Path, extension: &str) -> io::Result<Vec<PathBuf>> {
-    let listed: io::Result<Vec<_>> = fs::read_dir(folder)?.collect();
-    let mut files: Vec<PathBuf> = listed?.into_iter().map(|entry| entry.path()).collect();
-    files.retain(|file| file.extension().is_some_and(|found| found == extension));
-    files.sort();
-    Ok(files)
 }
 
 #[cfg(test)]

@@ -13,7 +13,6 @@ mod named;
 mod newest;
 mod poll;
 mod reconcile;
-mod registries_conf;
 mod review;
 mod run;
 mod schedule;

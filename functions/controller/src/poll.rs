@@ -8,14 +8,14 @@ use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use kube::runtime::reflector::{self, ObjectRef};
 use model::RejectionKind;
 use publish::{Catalog, LastPoll, Mirror, PollError, PollOptions, Report, due};
-use source::RegistryRules;
+use source::{RegistriesConf, RegistryRules};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::catalog::{CatalogStatus, ClusterCatalog};
 use crate::conditions::Fact;
 use crate::schedule::LastWork;
 use crate::secrets::ClusterSecrets;
-use crate::{registries_conf, spec};
+use crate::spec;
 
 /// Time between two looks at an object while it is polled.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
@@ -32,8 +32,8 @@ impl Puller {
     /// Polls a catalog, and publishes what is new.
     pub(crate) async fn poll(&self, catalog: &Catalog) -> anyhow::Result<Report> {
         self.secrets.refresh().await;
-        self.rules
-            .set(registries_conf::read().context("source catalog content")?);
+        let rules = RegistriesConf::of_host(None).read();
+        self.rules.set(rules.context("source catalog content")?);
         let options = PollOptions {
             // The owner of the ClusterCatalog decides what it holds, and a cluster has no way to
             // force a poll.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use config::{ConfigLoader, host_and_port, named_catalog, platform, poll_interval};
 use publish::Catalog;
-use source::TargetPlatform;
+use source::{RegistriesConf, TargetPlatform};
 
 use crate::args::{KeyArgs, StoreArgs};
 
@@ -60,6 +60,10 @@ pub(crate) struct RegistryArgs {
     /// registries may lead. May be repeated.
     #[arg(long, help_heading = REGISTRIES, value_name = "HOST[:PORT]", value_parser = host_and_port)]
     pub(crate) internal_host: Vec<String>,
+    /// File of mirrors and of blocked registries, as podman and skopeo read it. Default:
+    /// CONTAINERS_REGISTRIES_CONF, else the files of this host.
+    #[arg(long, help_heading = REGISTRIES, value_name = "FILE")]
+    pub(crate) registries_conf: Option<PathBuf>,
     /// Limit of an image or a catalog in place of its default, such as documents=900000. May be
     /// repeated. CONFIGURATION.md lists them.
     #[arg(long, help_heading = REGISTRIES, value_name = "NAME=VALUE")]
@@ -76,9 +80,15 @@ fn header_file(text: &str) -> Result<(String, PathBuf), String> {
 }
 
 impl RegistryArgs {
+    /// Returns the files of the rules for registries.
+    pub(crate) fn rules(&self) -> RegistriesConf {
+        RegistriesConf::of_host(self.registries_conf.as_deref())
+    }
+
     /// Adds these settings to those of the files.
     pub(crate) fn apply(&self, loader: &mut ConfigLoader) {
         self.limit.iter().for_each(|limit| loader.limit(limit));
+        loader.registry_rules(&self.rules());
         let settings = &mut loader.config.images;
         settings.auth_files.extend(self.auth_file.iter().cloned());
         for (host, path) in &self.header_file {

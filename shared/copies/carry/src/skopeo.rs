@@ -1,8 +1,10 @@
 //! The program skopeo, which copies the images.
 
-use std::{fs, io, path::PathBuf, process::Stdio};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::{fs, io};
 
-use source::FetchSettings;
+use source::{FetchSettings, RegistriesConf};
 use tempfile::TempDir;
 use tokio::process::Command;
 
@@ -23,6 +25,8 @@ pub struct Skopeo {
     program: PathBuf,
     http: FetchSettings,
     auth_file: Option<PathBuf>,
+    /// File of mirrors and blocked registries, which counts for this program too.
+    registries_conf: Option<PathBuf>,
     /// Folder of the certificates to trust, as skopeo wants them: files that end with `.crt`.
     certificates: Option<TempDir>,
 }
@@ -36,6 +40,7 @@ impl Skopeo {
         program: PathBuf,
         http: FetchSettings,
         auth_files: &[PathBuf],
+        registries_conf: &RegistriesConf,
     ) -> Result<Self, CarryError> {
         if auth_files.len() > 1 {
             let reason = "skopeo reads one credential file: name one --auth-file with the logins of all registries";
@@ -65,6 +70,7 @@ impl Skopeo {
             certificates: certificates(&http.ca_files)?,
             http,
             auth_file: auth_files.first().cloned(),
+            registries_conf: registries_conf.named_file().map(Path::to_owned),
         })
     }
 
@@ -79,6 +85,9 @@ impl Skopeo {
             "--registries.d {NO_SIGNATURE_SETTINGS} copy {what} --preserve-digests --quiet --retry-times {RETRIES}"
         );
         let mut words = vec![self.program.display().to_string()];
+        if let Some(file) = &self.registries_conf {
+            words.extend(["--registries-conf".to_owned(), file.display().to_string()]);
+        }
         words.extend(options.split(' ').map(str::to_owned));
         if let Some(file) = &self.auth_file {
             words.extend(["--authfile".to_owned(), file.display().to_string()]);

@@ -11,9 +11,21 @@ use store::Store;
 pub struct RegistryAccess {
     /// Reader of sources, such as images in registries.
     pub reader: SourceReader,
+    /// Reader of the registry of a site itself, whatever mirrors the host has for it.
+    pub target: SourceReader,
 }
 
 impl RegistryAccess {
+    /// Creates the access of a reader.
+    pub fn new(reader: SourceReader) -> Self {
+        let sources = reader.sources.clone();
+        let target = SourceReader {
+            sources: sources.with_settings(|settings| settings.no_mirrors = true),
+            limits: reader.limits.clone(),
+        };
+        Self { reader, target }
+    }
+
     /// Returns the mirror that publishes and composes in a store.
     pub fn mirror(&self, store: &Arc<dyn Store>) -> Mirror {
         let settings = MirrorSettings::with_limits(&self.reader.limits);
@@ -31,7 +43,7 @@ impl RegistryAccess {
         repository: &str,
     ) -> anyhow::Result<()> {
         let reference = reference(&format!("{}/{repository}:latest", target.base))?;
-        let checked = self.reader.sources.check_push(&reference).await;
+        let checked = self.target.sources.check_push(&reference).await;
         checked.context("nothing is copied, because the registry takes no push")
     }
 
@@ -45,7 +57,7 @@ impl RegistryAccess {
         repository: &str,
     ) -> anyhow::Result<()> {
         let reference = reference(&format!("{}/{repository}:latest", target.base))?;
-        let checked = self.reader.sources.check_sparse(&reference).await;
+        let checked = self.target.sources.check_sparse(&reference).await;
         checked.context(
             "nothing is copied, because the registry takes no index without some of its images: remove `platforms`, or let \
              it take them (distribution 3: validation.manifests.indexes.platforms: none)",

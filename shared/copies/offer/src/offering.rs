@@ -246,13 +246,13 @@ impl Offering<'_> {
 
     async fn read_earlier(&self, image: &str) -> anyhow::Result<Option<EarlierCatalog>> {
         let source: Source = image.parse()?;
-        if !self.access.reader.sources.exists(&source).await? {
+        if !self.access.target.sources.exists(&source).await? {
             return Ok(None);
         }
-        let digest = self.access.reader.sources.resolve(&source).await?;
+        let digest = self.access.target.sources.resolve(&source).await?;
         let repository = model::ImageReference::new(image).name();
         let reference = format!("{repository}@{digest}");
-        let rendering = self.access.reader.render(&reference.parse()?).await?;
+        let rendering = self.access.target.render(&reference.parse()?).await?;
         let content = ReadCatalog::Rendered {
             rendering,
             source: reference.clone(),
@@ -267,7 +267,7 @@ impl Offering<'_> {
         }
         let needs = earlier.needs(package).await?;
         for image in needs.images.keys() {
-            let has = target_has(&self.access.reader.sources, &self.place.registry, image).await;
+            let has = target_has(&self.access.target.sources, &self.place.registry, image).await;
             if !has.unwrap_or(false) {
                 return Ok(false);
             }
@@ -293,9 +293,9 @@ impl Offering<'_> {
             let composition = offer.part.composition(&delivered, earlier);
             let composed = ComposedSource::new(composition, Path::new(""))?;
             let store = Some(self.store.clone());
-            let composer = Composer::new(composed, store, &self.access.reader).await?;
+            let composer = Composer::new(composed, store, &self.access.target).await?;
             let rendering = composer.compose().await?.rendering;
-            write_image(&self.access.reader.sources, &target, rendering).await?
+            write_image(&self.access.target.sources, &target, rendering).await?
         };
         let done = if pushed.was_there {
             "is there already"
@@ -322,7 +322,7 @@ impl Offering<'_> {
         let layer = read_object(&**self.store, &image.layer.with_kind(Kind::Blob)).await?;
         Ok(self
             .access
-            .reader
+            .target
             .sources
             .push(reference, documents, layer)
             .await?)

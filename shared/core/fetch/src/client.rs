@@ -115,6 +115,14 @@ impl Fetcher {
         own
     }
 
+    /// Returns a fetcher on the same connections that may ask a host over plain HTTP.
+    #[must_use]
+    pub fn with_plain_http(mut self, host: &str) -> Self {
+        let settings = Arc::make_mut(&mut self.settings);
+        settings.plain_http.push(host.to_owned());
+        self
+    }
+
     /// Returns the bytes and requests counted so far.
     pub fn traffic(&self) -> Traffic {
         *self.traffic.counted.lock()

@@ -4,7 +4,7 @@
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
@@ -40,6 +40,18 @@ pub fn read_file(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
         return Err(io::Error::new(ErrorKind::FileTooLarge, reason));
     }
     Ok(bytes)
+}
+
+/// Returns the files of a folder with this extension, in the order of their names.
+///
+/// # Errors
+/// A folder that cannot be read.
+pub fn files_with_extension(folder: &Path, extension: &str) -> io::Result<Vec<PathBuf>> {
+    let listed: io::Result<Vec<_>> = fs::read_dir(folder)?.collect();
+    let mut files: Vec<PathBuf> = listed?.into_iter().map(|entry| entry.path()).collect();
+    files.retain(|file| file.extension().is_some_and(|found| found == extension));
+    files.sort();
+    Ok(files)
 }
 
 /// Opens a regular file for writing, or creates it. What it holds stays.

@@ -15,7 +15,7 @@ pub use answers::{AnswerMemory, ClientMemory, HeldMemory, NoMemory, Sleep};
 pub use blocking::{run, stop_on_drop};
 pub use budget::{Budget, DEFAULT_STEPS, OverBudget};
 #[cfg(feature = "files")]
-pub use file::{is_of_shell, open_file, open_or_create, read_file};
+pub use file::{files_with_extension, is_of_shell, open_file, open_or_create, read_file};
 pub use memory::{MemoryPool, MemoryShare};
 pub use server::ServerLimits;
 pub use threads::for_each;

@@ -11,6 +11,7 @@ mod index;
 mod layers;
 mod location;
 mod referrer_list;
+mod registries_conf;
 mod registry;
 mod rules;
 mod server;
@@ -28,7 +29,8 @@ pub use crate::error::{Error, ServerFailure, ServerFault, ServerPlace, TreeFault
 pub use crate::image::Pull;
 pub use crate::index::IndexedImage;
 pub use crate::location::{ArchiveLocation, GitLocation};
-pub use crate::registry::Pushed;
+pub use crate::registries_conf::{RegistriesConf, RegistriesConfError};
+pub use crate::registry::{Deletion, ManifestLinks, Pushed};
 pub use crate::rules::{RegistryMirror, RegistryRule, RegistryRules};
 pub use crate::settings::{PullProgress, SourceSettings};
 pub use crate::signatures::{Lookaside, LookasideError};

@@ -55,28 +55,67 @@ pub(crate) async fn list_referrer(session: &Session, digest: &Digest) -> Result<
         return Ok(false);
     }
     let tag = list_tag(&subject.digest);
-    let mut list = ReferrerList::default();
-    if let Some(body) = session.tagged(&tag).await? {
-        let _parsing = PARSING.lock().await;
-        list = parse_document("manifest", &tag, &body)?;
-    }
-    let is_it = |entry: &Map<String, Value>| {
-        entry.get("digest").and_then(Value::as_str) == Some(digest.as_str())
-    };
-    if list.manifests.iter().any(is_it) {
+    let mut list = ReferrerList::under(session, &tag).await?;
+    if !list.add(entry(manifest, digest, size)) {
         return Ok(false);
     }
-    list.manifests.push(entry(manifest, digest, size));
-    let index = json!({
-        "schemaVersion": 2,
-        "mediaType": media_type::INDEX,
-        "manifests": list.manifests,
-    });
-    let index = Bytes::from(index.to_string());
-    session
-        .push_manifest(&tag, media_type::INDEX, index)
-        .await?;
+    list.push(session, &tag).await?;
     Ok(true)
+}
+
+/// Adds the entries of the list `digest` to the one under a tag. Returns true if the list lacked some.
+/// Pushes it only if `writes`.
+pub(crate) async fn merge_list(
+    session: &Session,
+    tag: &str,
+    digest: &Digest,
+    writes: bool,
+) -> Result<bool, Error> {
+    let body = session.manifest(digest).await?;
+    let parsing = PARSING.lock().await;
+    let added: ReferrerList = parse_document("manifest", digest, &body)?;
+    drop(parsing);
+    let mut list = ReferrerList::under(session, tag).await?;
+    let mut lacks = false;
+    for entry in added.manifests {
+        lacks |= list.add(entry);
+    }
+    if lacks && writes {
+        list.push(session, tag).await?;
+    }
+    Ok(lacks)
+}
+
+impl ReferrerList {
+    /// Returns the list under a tag, which is empty if there is none.
+    async fn under(session: &Session, tag: &str) -> Result<Self, Error> {
+        let Some(body) = session.tagged(tag).await? else {
+            return Ok(Self::default());
+        };
+        let _parsing = PARSING.lock().await;
+        Ok(parse_document("manifest", &tag, &body)?)
+    }
+
+    /// Adds an entry unless the list has its manifest. Returns true if it was added.
+    fn add(&mut self, entry: Map<String, Value>) -> bool {
+        let digest = entry.get("digest");
+        let mut known = self.manifests.iter().map(|known| known.get("digest"));
+        if known.any(|known| known == digest) {
+            return false;
+        }
+        self.manifests.push(entry);
+        true
+    }
+
+    async fn push(self, session: &Session, tag: &str) -> Result<(), Error> {
+        let index = json!({
+            "schemaVersion": 2,
+            "mediaType": media_type::INDEX,
+            "manifests": self.manifests,
+        });
+        let index = Bytes::from(index.to_string());
+        session.push_manifest(tag, media_type::INDEX, index).await
+    }
 }
 
 fn entry(manifest: ReferringManifest, digest: &Digest, size: usize) -> Map<String, Value> {

@@ -18,6 +18,8 @@ pub struct RegistryRule {
     pub prefix: String,
     /// Text in place of the prefix. Default: the prefix itself.
     pub location: Option<String>,
+    /// True if the registry may be asked over plain HTTP. It counts for the whole host.
+    pub is_insecure: bool,
     /// True if nothing below the prefix may be pulled.
     pub is_blocked: bool,
     /// Mirrors, in the order in which they are asked before the registry itself.
@@ -33,6 +35,8 @@ pub struct RegistryMirror {
     pub for_tags: bool,
     /// True if it is asked for digests.
     pub for_digests: bool,
+    /// True if it may be asked over plain HTTP. It counts for the whole host.
+    pub is_insecure: bool,
 }
 
 /// The places of one image.
@@ -47,6 +51,17 @@ impl RegistryRules {
     /// Replaces all rules.
     pub fn set(&self, rules: Vec<RegistryRule>) {
         *self.0.write() = rules.into();
+    }
+
+    /// Returns true if a host, with its port if one is written, may be asked over plain HTTP.
+    pub(crate) fn allows_plain_http(&self, host: &str) -> bool {
+        let rules = Arc::clone(&self.0.read());
+        rules.iter().any(|rule| {
+            let place = rule.location.as_ref().unwrap_or(&rule.prefix);
+            let is_own = rule.is_insecure && matched(host_of(place), host).is_some();
+            let mut mirrors = rule.mirrors.iter().filter(|mirror| mirror.is_insecure);
+            is_own || mirrors.any(|mirror| host_of(&mirror.location).eq_ignore_ascii_case(host))
+        })
     }
 
     /// Returns the places to ask for a tag or digest of the repository; `None` if it is blocked.
@@ -90,6 +105,14 @@ impl RegistryRules {
             mirrors,
             registry: registry.unwrap_or_else(|| reference.clone()),
         })
+    }
+}
+
+/// Returns the host of a place in a registry.
+fn host_of(place: &str) -> &str {
+    match place.split_once('/') {
+        Some((host, _)) => host,
+        None => place,
     }
 }
 
@@ -164,10 +187,12 @@ mod tests {
             location: (*location).to_owned(),
             for_tags: true,
             for_digests: true,
+            is_insecure: false,
         };
         RegistryRule {
             prefix: prefix.to_owned(),
             location: None,
+            is_insecure: false,
             is_blocked: false,
             mirrors: mirrors.iter().map(mirror).collect(),
         }
@@ -239,6 +264,30 @@ mod tests {
                 expected,
                 "{reference}"
             );
+        }
+    }
+
+    #[test]
+    fn insecure_counts_for_the_host_of_a_rule_and_of_a_mirror() {
+        let mut elsewhere = rule("quay.io/a", &["one.lab/x", "two.lab:5000"]);
+        elsewhere.location = Some("internal.lab:5000/a".to_owned());
+        elsewhere.is_insecure = true;
+        elsewhere.mirrors[1].is_insecure = true;
+        let mut domain = rule("*.plain.lab", &[]);
+        domain.is_insecure = true;
+        let rules = RegistryRules::default();
+        rules.set(vec![elsewhere, domain, rule("safe.lab", &[])]);
+        for (host, expected) in [
+            ("quay.io", false),
+            ("internal.lab:5000", true),
+            ("internal.lab", false),
+            ("one.lab", false),
+            ("two.lab:5000", true),
+            ("a.plain.lab", true),
+            ("plain.lab", false),
+            ("safe.lab", false),
+        ] {
+            assert_eq!(rules.allows_plain_http(host), expected, "{host}");
         }
     }
 

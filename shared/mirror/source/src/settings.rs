@@ -27,6 +27,9 @@ pub struct SourceSettings {
     pub header_files: HeaderFiles,
     /// Mirrors of registries, and registries that must not be asked. Default: none.
     pub rules: RegistryRules,
+    /// Asks each registry itself, as a push does: no mirror and no other location. What is blocked
+    /// stays so. Default: no.
+    pub no_mirrors: bool,
     /// Connections: CA files, plain HTTP, proxy, time-outs, retries.
     pub http: FetchSettings,
     /// Content of an image or a folder that is read. Default: a catalog.
@@ -97,6 +100,7 @@ impl Default for SourceSettings {
             no_logins: None,
             header_files: HeaderFiles::default(),
             rules: RegistryRules::default(),
+            no_mirrors: false,
             http: FetchSettings::default(),
             content: ImageContent::default(),
             platform: TargetPlatform::default(),

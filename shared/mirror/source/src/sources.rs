@@ -1,5 +1,6 @@
 //! The entry point: a source to its digest, and a digest to its files.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,9 +15,10 @@ use crate::archive::Archives;
 use crate::blob_source::{BlobSource, Layout};
 use crate::git::GitCommits;
 use crate::index::indexed_images;
-use crate::referrer_list::list_referrer;
+use crate::referrer_list::{list_referrer, merge_list};
 use crate::registry::{
-    AuthStates, Pushed, Registries, Session, check_push, check_sparse, if_found, push,
+    AuthStates, Deletion, InsecureHosts, ManifestLinks, Pushed, Registries, Session, check_push,
+    check_sparse, if_found, push,
 };
 use crate::server::WebClient;
 use crate::signatures::{attached_manifests, attached_signatures};
@@ -30,6 +32,7 @@ use crate::{dir, download, image, layers};
 pub struct Sources {
     fetcher: Fetcher,
     auth_states: AuthStates,
+    insecure_hosts: InsecureHosts,
     archives: Archives,
     commits: GitCommits,
     /// Settings that it was made with, or that [`Self::with_settings`] has changed.
@@ -45,6 +48,7 @@ impl Sources {
         Ok(Self {
             fetcher: Fetcher::new(settings.http.clone())?,
             auth_states: AuthStates::default(),
+            insecure_hosts: InsecureHosts::default(),
             archives: Archives::default(),
             commits: GitCommits::default(),
             settings: Arc::new(settings),
@@ -268,7 +272,7 @@ impl Sources {
         let Source::Registry { reference, .. } = source else {
             return Ok(Vec::new());
         };
-        let session = self.registries().reading(reference)?;
+        let session = self.registries().reading(reference).await?;
         self.in_time(lookaside.all(&session, reference, digest))
             .await
     }
@@ -301,8 +305,25 @@ impl Sources {
         reference: &Reference,
         digest: &Digest,
     ) -> Result<bool, Error> {
-        let session = self.registries().pushing(reference)?;
+        let session = self.registries().pushing(reference).await?;
         self.in_time(list_referrer(&session, digest)).await
+    }
+
+    /// Adds the entries of the list of referrers `digest` to the one under a tag. Returns true if that
+    /// one lacked some. Changes it only if `writes`.
+    ///
+    /// # Errors
+    /// A registry that cannot be reached or refuses the list, and a list that is none.
+    pub async fn merge_referrers(
+        &self,
+        reference: &Reference,
+        tag: &str,
+        digest: &Digest,
+        writes: bool,
+    ) -> Result<bool, Error> {
+        let session = self.registries().pushing(reference).await?;
+        self.in_time(merge_list(&session, tag, digest, writes))
+            .await
     }
 
     /// Checks that a registry takes an index that names an image which it does not have.
@@ -310,7 +331,7 @@ impl Sources {
     /// # Errors
     /// A registry that cannot be reached, or refuses it.
     pub async fn check_sparse(&self, reference: &Reference) -> Result<(), Error> {
-        let session = self.registries().pushing(reference)?;
+        let session = self.registries().pushing(reference).await?;
         self.in_time(check_sparse(&session)).await
     }
 
@@ -319,8 +340,84 @@ impl Sources {
     /// # Errors
     /// A registry that cannot be reached, or refuses it.
     pub async fn check_push(&self, reference: &Reference) -> Result<(), Error> {
-        let session = self.registries().pushing(reference)?;
+        let session = self.registries().pushing(reference).await?;
         self.in_time(check_push(&session)).await
+    }
+
+    /// Returns the tags of a repository, or nothing if there is no such repository.
+    ///
+    /// # Errors
+    /// A registry that does not answer.
+    pub async fn tags(&self, reference: &Reference) -> Result<Vec<String>, Error> {
+        let session = self.registries().reading(reference).await?;
+        within(self.settings.pull_timeout, session.tags()).await
+    }
+
+    /// Returns the repositories of a registry; `None` if it does not list them.
+    ///
+    /// # Errors
+    /// A registry that does not answer, or refuses the list.
+    pub async fn repositories(&self, reference: &Reference) -> Result<Option<Vec<String>>, Error> {
+        let session = self.registries().listing(reference).await?;
+        within(self.settings.pull_timeout, session.repositories()).await
+    }
+
+    /// Returns the manifests that a manifest names; `None` if there is no such manifest.
+    ///
+    /// # Errors
+    /// A registry that does not answer.
+    pub async fn manifest_links(
+        &self,
+        reference: &Reference,
+        digest: &Digest,
+    ) -> Result<Option<ManifestLinks>, Error> {
+        let session = self.registries().reading(reference).await?;
+        self.in_time(session.links(digest)).await
+    }
+
+    /// Returns the sizes of an image in bytes by digest: of its manifests, and of what they name. Of
+    /// a sparse index only its own.
+    ///
+    /// # Errors
+    /// A registry that does not answer.
+    pub async fn image_sizes(
+        &self,
+        source: &Source,
+        digest: &Digest,
+        is_sparse: bool,
+    ) -> Result<BTreeMap<Digest, u64>, Error> {
+        let Some(session) = self.session_with(source, digest).await? else {
+            return Ok(BTreeMap::new());
+        };
+        let asking = self.in_time(session.sizes(digest, is_sparse));
+        session.server.redacted(asking.await)
+    }
+
+    /// Gives a manifest another tag, unless the tag is there.
+    ///
+    /// # Errors
+    /// A registry that cannot be reached or refuses the tag.
+    pub async fn add_tag(
+        &self,
+        reference: &Reference,
+        digest: &Digest,
+        tag: &str,
+    ) -> Result<(), Error> {
+        let session = self.registries().pushing(reference).await?;
+        self.in_time(session.add_tag(digest, tag)).await
+    }
+
+    /// Removes a manifest with its tags.
+    ///
+    /// # Errors
+    /// A registry that cannot be reached, or that refuses the account.
+    pub async fn delete_manifest(
+        &self,
+        reference: &Reference,
+        digest: &Digest,
+    ) -> Result<Deletion, Error> {
+        let session = self.registries().deleting(reference).await?;
+        self.in_time(session.delete_manifest(digest)).await
     }
 
     /// Pushes an image of one layer under the tag of `reference`, or under its digest alone if it
@@ -335,7 +432,7 @@ impl Sources {
         documents: Documents,
         layer: Bytes,
     ) -> Result<Pushed, Error> {
-        let session = self.registries().pushing(reference)?;
+        let session = self.registries().pushing(reference).await?;
         push(&session, reference.tag(), documents, layer).await
     }
 
@@ -343,6 +440,7 @@ impl Sources {
         Registries {
             fetcher: &self.fetcher,
             auth_states: &self.auth_states,
+            insecure_hosts: &self.insecure_hosts,
             settings: &self.settings,
         }
     }

@@ -40,7 +40,7 @@ pub(super) async fn run(args: CarryPushArgs) -> anyhow::Result<Exit> {
     let repository = state.repository();
     access.check_push(target, &repository).await?;
     let needs = state.images(&store).await?;
-    let images = target_images(&access.reader.sources, target, &needs).await;
+    let images = target_images(&access.target.sources, target, &needs).await;
     let mut cluster = ClusterImages::default();
     for reference in needs.images.keys() {
         if images.lack(reference).is_none() {

@@ -26,7 +26,7 @@ pub(super) fn access(
         registries.plain_http.push(target.host.clone());
     }
     let reader = wiring::sources(&registries)?;
-    Ok(RegistryAccess { reader })
+    Ok(RegistryAccess::new(reader))
 }
 
 /// The parts that copy images.
@@ -56,8 +56,10 @@ impl Tools {
         let access = access(&args.registries, target)?;
         let http = access.reader.sources.settings.http.clone();
         let auth_files = &args.registries.auth_file;
+        let registries_conf = args.registries.rules();
+        let program = args.skopeo.clone();
         Ok(Self {
-            skopeo: Skopeo::find(args.skopeo.clone(), http, auth_files).await?,
+            skopeo: Skopeo::find(program, http, auth_files, &registries_conf).await?,
             access,
             dry_run: args.dry_run,
             rechecks: args.recheck,
@@ -192,7 +194,7 @@ impl Tools {
         target: &TargetRegistry,
     ) -> anyhow::Result<()> {
         let place = reference(&target.place_of(image))?;
-        let sources = &self.access.reader.sources;
+        let sources = &self.access.target.sources;
         sources.list_referrer(&place, &digest.parse()?).await?;
         Ok(())
     }
@@ -207,7 +209,7 @@ impl Tools {
     ) -> anyhow::Result<Vec<MissingImage>> {
         let copier = ImageCopier {
             skopeo: &self.skopeo,
-            sources: &self.access.reader.sources,
+            sources: &self.access.target.sources,
             from,
             to,
             dry_run: self.dry_run,

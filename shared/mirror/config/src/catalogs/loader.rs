@@ -1,7 +1,7 @@
 use std::{error::Error, fs, path::Path, time::Duration};
 
 use publish::Catalog;
-use source::Source;
+use source::{RegistriesConf, Source};
 use trust::policy::KeyringReader;
 
 use super::file::{add_registries, check_files, parse_documents, read_catalogs, read_retention};
@@ -154,6 +154,14 @@ impl ConfigLoader {
     pub fn limit(&mut self, text: &str) {
         let set = limits::set(&mut self.config.limits, text);
         self.problems.ok(format!("--limit {text}"), set);
+    }
+
+    /// Adds the rules of `registries.conf` for pulls.
+    pub fn registry_rules(&mut self, files: &RegistriesConf) {
+        let rules = files.read().map_err(|error| model::text::chain(&error));
+        if let Some(rules) = self.problems.ok("registries.conf", rules) {
+            self.config.images.rules.set(rules);
+        }
     }
 
     /// Refuses sources and keys that are paths. For AWS Lambda, where a path leads nowhere. Call it

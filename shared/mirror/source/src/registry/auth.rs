@@ -226,8 +226,7 @@ impl Session {
         realm: &mut Url,
         service: Option<&str>,
     ) -> Result<RequestSpec, Error> {
-        let scope = format!("repository:{}:{}", self.repository, self.actions);
-        let mut pairs = vec![("scope", scope.as_str())];
+        let mut pairs = vec![("scope", self.scope.as_str())];
         pairs.extend(service.map(|service| ("service", service)));
         let mut spec = RequestSpec::default();
         if let Some(login) = self.login().await? {

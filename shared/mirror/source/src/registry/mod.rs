@@ -15,6 +15,7 @@
 //! | put text into errors | of bodies only the first message for a refused push is quoted; it, hosts and digests are cut and cleaned; what repeats a secret is withheld |
 
 mod auth;
+mod inventory;
 mod objects;
 mod push;
 mod referrers;
@@ -35,12 +36,17 @@ use crate::{Error, ServerFault, SourceSettings};
 
 use auth::{AuthState, Challenge};
 
+pub use inventory::{Deletion, ManifestLinks};
 pub use push::Pushed;
 pub(crate) use push::{check_push, check_sparse, push};
 pub(crate) use registries::Registries;
 
 /// Authentication for all repositories, shared by all pulls of a process.
 pub(crate) type AuthStates = Arc<Mutex<BTreeMap<AuthKey, SharedAuthState>>>;
+
+/// Hosts that the rules call insecure, each with true if it speaks plain HTTP. Shared by all pulls of
+/// a process.
+pub(crate) type InsecureHosts = Arc<Mutex<BTreeMap<String, bool>>>;
 
 /// Locked while a token is fetched, so that concurrent requests share one token.
 type SharedAuthState = Arc<tokio::sync::Mutex<AuthState>>;
@@ -56,8 +62,8 @@ pub(crate) struct Session {
     /// URL of the repository in the API, ending in a slash.
     base: Url,
     repository: String,
-    /// Actions that a token is asked for (CNCF distribution, "Token Scope Documentation").
-    actions: &'static str,
+    /// Scope of tokens (CNCF distribution, "Token Scope Documentation").
+    scope: String,
     auth: SharedAuthState,
     login: OnceCell<Option<Login>>,
 }

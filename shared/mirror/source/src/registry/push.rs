@@ -177,7 +177,7 @@ impl Session {
     pub(crate) async fn push_manifest(
         &self,
         version: &str,
-        media_type: &'static str,
+        media_type: &str,
         manifest: Bytes,
     ) -> Result<(), Error> {
         let url = self.url(&format!("manifests/{version}"));
@@ -187,9 +187,11 @@ impl Session {
     }
 }
 
-fn put(url: Url, media_type: &'static str, bytes: Bytes, what: String) -> ApiRequest {
+fn put(url: Url, media_type: &str, bytes: Bytes, what: String) -> ApiRequest {
     let mut request = ApiRequest::new(Method::PUT, url, what);
-    let media_type = HeaderValue::from_static(media_type);
+    // A media type with signs that no header may have is none that a registry knows.
+    let media_type = HeaderValue::from_str(media_type);
+    let media_type = media_type.unwrap_or(HeaderValue::from_static(BLOB));
     request.spec.headers.insert(CONTENT_TYPE, media_type);
     request.spec.body = Some(bytes);
     request

@@ -12,7 +12,7 @@ use crate::Error;
 use crate::registry::{ApiRequest, Session, if_found};
 
 /// The progress of reading a list.
-pub(crate) struct ReferrerPages {
+pub(crate) struct ListPages {
     /// Request for the next page; `None` after the last one.
     pub(crate) next: Option<ApiRequest>,
     is_first: bool,
@@ -21,22 +21,25 @@ pub(crate) struct ReferrerPages {
 impl Session {
     /// Starts the list of a manifest's referrers (OCI Distribution Specification v1.1, "Listing
     /// Referrers").
-    pub(crate) fn referrers(&self, digest: &Digest) -> ReferrerPages {
+    pub(crate) fn referrers(&self, digest: &Digest) -> ListPages {
         let what = format!("list of referrers of {digest}");
         // No filter: a registry may ignore it, and several types matter.
-        let first = ApiRequest::new(Method::GET, self.url(&format!("referrers/{digest}")), what);
-        ReferrerPages {
-            next: Some(first.accepting(media_type::INDEX)),
+        let url = self.url(&format!("referrers/{digest}"));
+        self.list_pages(url, what, media_type::INDEX)
+    }
+
+    /// Starts a list at its first page.
+    pub(crate) fn list_pages(&self, url: Url, what: String, media_type: &'static str) -> ListPages {
+        let first = ApiRequest::new(Method::GET, url, what);
+        ListPages {
+            next: Some(first.accepting(media_type)),
             is_first: true,
         }
     }
 
-    /// Returns the index on the next page. `None` after the last page, or if the registry has no
+    /// Returns the document on the next page. `None` after the last page, or if the registry has no
     /// such list at all.
-    pub(crate) async fn next_page(
-        &self,
-        pages: &mut ReferrerPages,
-    ) -> Result<Option<Bytes>, Error> {
+    pub(crate) async fn next_page(&self, pages: &mut ListPages) -> Result<Option<Bytes>, Error> {
         let Some(request) = pages.next.take() else {
             return Ok(None);
         };

@@ -11,10 +11,12 @@ fn rule(registry: &Registry, mirrors: &[&Registry]) -> RegistryRule {
         location: mirror.host().to_owned(),
         for_tags: true,
         for_digests: true,
+        is_insecure: false,
     };
     RegistryRule {
         prefix: registry.host().to_owned(),
         location: None,
+        is_insecure: false,
         is_blocked: false,
         mirrors: mirrors.iter().map(mirror).collect(),
     }
