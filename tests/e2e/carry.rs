@@ -613,3 +613,60 @@ async fn carry_and_poll_obey_registries_conf() {
         .exits(1)
         .complains("registries.conf: wrong.conf: registry \"\" has neither prefix nor location");
 }
+
+/// A dry run tells what this run would do beside what is there, and writes nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn carry_dry_run_tells_what_this_run_would_do() {
+    let site = CarrySite::start().await;
+    let target = Registry::start().await;
+    let host = site.registry.host();
+    let to = format!("http://{}/olm", target.host());
+    let there = format!("{host}/other/app@{}", site.images[1].digest);
+    site.publish(&[("small.v1", &there)]);
+    site.carry("out isc.yaml disk").exits(0);
+    site.carry(&format!("in disk {to}")).exits(0);
+    let next = bundles::image("next");
+    site.registry.push("next/app", "v1", &next);
+    let new = format!("{host}/next/app@{}", next.digest);
+    site.publish(&[("small.v1", &there), ("small.v2", &new)]);
+    std::thread::sleep(Duration::from_millis(1100));
+    site.copies();
+    let files = || {
+        let mut files = Vec::new();
+        for folder in ["disk", "store", "manifests"] {
+            files.extend(catalogs::files(&site.work.path(folder)));
+        }
+        files
+    };
+    let before = files();
+    let mut bytes = next.manifests[&next.digest].1.len();
+    bytes += next.blobs.values().map(bytes::Bytes::len).sum::<usize>();
+    let out = site.carry("out isc.yaml disk --dry-run").exits(0);
+    let kibibytes = bytes as f64 / 1024.0;
+    out.prints(&format!(
+        "3 images: 1 to copy, 2 there already, 0 failed; {kibibytes:.2} KiB to move"
+    ));
+    assert!(files() == before && site.copies().is_empty());
+
+    let across = format!("across isc.yaml {to} --dry-run --manifests printed");
+    let dry = site.carry(&across).exits(0);
+    dry.prints(&format!(
+        "would push index-v4-20 to {}/olm/ns/index:v4.20",
+        target.host()
+    ));
+    let sets = site.work.read("printed/mirror-sets.yaml");
+    assert!(sets.contains("/next"), "{sets}");
+    assert!(files() == before && site.copies().is_empty());
+    assert!(!site.offered(&target).contains("small.v2"));
+
+    site.write_image(&next);
+    site.carry("out isc.yaml disk")
+        .exits(0)
+        .prints("1 copied, 2 there already");
+    let before = files();
+    site.copies();
+    let dry = site.carry(&format!("in disk {to} --dry-run")).exits(0);
+    dry.prints("3 images: 3 to copy, 0 there already, 0 failed; ");
+    dry.prints("would push index-v4-20 to ");
+    assert!(files() == before && site.copies().is_empty());
+}

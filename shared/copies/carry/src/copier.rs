@@ -1,5 +1,6 @@
 //! Copying of images from one place to another.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -37,6 +38,8 @@ pub struct CopyReport {
     pub copied: usize,
     /// Number of images that were there.
     pub kept: usize,
+    /// Bytes of the images to copy, each blob once. Counted in a dry run alone.
+    pub bytes: u64,
     /// Images that were not copied.
     pub missing: Vec<MissingImage>,
 }
@@ -92,6 +95,8 @@ pub struct ImageCopier<'a> {
     pub skopeo: &'a Skopeo,
     /// Answers of registries about what is there.
     pub sources: &'a Sources,
+    /// Registries that the images come from, with their mirrors.
+    pub origins: &'a Sources,
     /// Folder of the images, filled by another copy. `None`: the registries that their references
     /// name.
     pub from: Option<&'a Path>,
@@ -130,6 +135,7 @@ impl ImageCopier<'_> {
 
     async fn copy_some(&self, images: &[&CarriedImage], report: &mut CopyReport) {
         let started = AtomicUsize::new(0);
+        let mut seen = BTreeSet::new();
         let started = &started;
         let of = images.len();
         let copies = images.iter().map(|&image| async move {
@@ -139,8 +145,15 @@ impl ImageCopier<'_> {
         let mut copies = stream::iter(copies).buffer_unordered(COPIES);
         while let Some((image, copied)) = copies.next().await {
             match copied {
-                Ok(true) => report.copied += 1,
-                Ok(false) => report.kept += 1,
+                Ok(Some(sizes)) => {
+                    report.copied += 1;
+                    for (digest, bytes) in sizes {
+                        if seen.insert(digest) {
+                            report.bytes += bytes;
+                        }
+                    }
+                }
+                Ok(None) => report.kept += 1,
                 Err(error) => {
                     let missing = MissingImage {
                         attached: image.attached,
@@ -152,26 +165,31 @@ impl ImageCopier<'_> {
         }
     }
 
-    /// Copies an image unless it is there. Returns true if it was copied.
+    /// Copies an image unless it is there. Returns the sizes of what it consists of, in a dry run; none
+    /// after a copy; and `None` if it is there.
     async fn one(
         &self,
         image: &CarriedImage,
         number: usize,
         of: usize,
-    ) -> Result<bool, CarryError> {
+    ) -> Result<Option<BTreeMap<String, u64>>, CarryError> {
         if self.to.has(self.sources, image, self.rechecks).await? {
-            return Ok(false);
+            return Ok(None);
         }
         let from = match self.from {
             None => format!("docker://{}", image.pinned()),
             Some(folder) => dir(&self.whole_folder(folder, image)?),
         };
+        let mut sizes = BTreeMap::new();
+        if self.dry_run {
+            sizes = self.sizes(image).await?;
+        }
         let folder = match self.to {
             ImagePlace::Folder(folder) => folder,
             ImagePlace::Target(target) => {
                 self.run(image, &from, &image.place_in(target), number, of)
                     .await?;
-                return Ok(true);
+                return Ok(Some(sizes));
             }
         };
         let path = folder.join(disk_path(&image.image));
@@ -194,7 +212,31 @@ impl ImageCopier<'_> {
                 ));
             }
         }
-        Ok(true)
+        Ok(Some(sizes))
+    }
+
+    /// Returns the sizes of what an image consists of, by digest.
+    async fn sizes(&self, image: &CarriedImage) -> Result<BTreeMap<String, u64>, CarryError> {
+        let is_sparse = !image.parts.is_empty();
+        if let Some(folder) = self.from {
+            let path = image.folder_in(folder);
+            let image_folder = ImageFolder {
+                path: &path,
+                hashes: false,
+                is_sparse,
+            };
+            return image_folder.sizes(&image.digest);
+        }
+        let source = registry_image(&image.pinned())?;
+        let digest = self.origins.resolve(&source).await?;
+        let sizes = self
+            .origins
+            .image_sizes(&source, &digest, is_sparse)
+            .await?;
+        let named = sizes.into_iter();
+        Ok(named
+            .map(|(digest, bytes)| (digest.to_string(), bytes))
+            .collect())
     }
 
     /// Returns the folder of an image that was copied before, if it is whole.

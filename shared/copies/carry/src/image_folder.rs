@@ -1,6 +1,6 @@
 //! The folder of one image, as skopeo writes it (`dir:`): whether it is whole.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
@@ -75,6 +75,33 @@ impl ImageFolder<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// Returns the sizes of the files in bytes, by digest. The folder is whole.
+    pub(crate) fn sizes(&self, digest: &str) -> Result<BTreeMap<String, u64>, CarryError> {
+        let mut sizes = BTreeMap::new();
+        let mut open = vec![("manifest.json".to_owned(), digest.to_owned())];
+        while let Some((name, digest)) = open.pop() {
+            let path = self.path.join(&name);
+            let found = fs::metadata(&path).map_err(CarryError::file(&path))?;
+            if sizes.insert(digest.clone(), found.len()).is_some() {
+                continue;
+            }
+            let Ok(parts) = self.manifest(&name, &digest)? else {
+                continue;
+            };
+            if self.is_sparse {
+                break;
+            }
+            for part in parts.manifests {
+                let file = format!("{}.manifest.json", part.digest.hex());
+                open.push((file, part.digest.to_string()));
+            }
+            for part in parts.layers.into_iter().chain(parts.config) {
+                sizes.insert(part.digest.to_string(), part.size);
+            }
+        }
+        Ok(sizes)
     }
 
     /// Reads a manifest. Returns its parts, or the reason for which it is another one.

@@ -33,6 +33,8 @@ pub struct Offering<'a> {
     pub supply: ImageSupply,
     /// Pushes nothing if anything is missing.
     pub require_all: bool,
+    /// Says what would be pushed, and pushes nothing.
+    pub dry_run: bool,
     /// Place of the images, and of the manifests that tell clusters of it.
     pub place: &'a OfferPlace,
 }
@@ -41,8 +43,8 @@ pub struct Offering<'a> {
 pub struct OfferPlace {
     /// Registry for images and catalogs.
     pub registry: TargetRegistry,
-    /// Folder for the manifests. Its files are replaced.
-    pub manifests: PathBuf,
+    /// Folder for the manifests. Its files are replaced. `None`: none are written.
+    pub manifests: Option<PathBuf>,
     /// Time between two polls of the catalogs by clusters.
     pub interval: Duration,
     /// Namespace of CatalogSources.
@@ -279,6 +281,11 @@ impl Offering<'_> {
     async fn push(&self, offer: &CatalogOffer) -> anyhow::Result<()> {
         let image = &offer.target.image;
         let target: Source = image.parse()?;
+        if self.dry_run && !offer.part.is_empty() {
+            let name = &offer.target.catalog;
+            print_line(&format!("would push {name} to {image}"))?;
+            return Ok(());
+        }
         anyhow::ensure!(
             !offer.part.is_empty(),
             "no package of it is complete, so nothing is pushed and {image} stays as it is"
@@ -334,6 +341,9 @@ impl Offering<'_> {
         images: &ClusterImages,
     ) -> anyhow::Result<()> {
         check_names(targets)?;
+        let Some(folder) = &self.place.manifests else {
+            return Ok(());
+        };
         let registry = &self.place.registry;
         if registry.is_plain {
             say(&TargetRegistry::plain_warning(&registry.host));
@@ -346,7 +356,7 @@ impl Offering<'_> {
         };
         let files = cluster_files(namespace, targets, images, registry, &set_name, &say)?;
         for (name, text) in files {
-            let path = self.place.manifests.join(name);
+            let path = folder.join(name);
             replace_file(&path, text.as_bytes())?;
             print_line(&format!("wrote {}", path.display()))?;
         }

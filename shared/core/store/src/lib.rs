@@ -2,6 +2,8 @@
 
 #[cfg(not(target_arch = "wasm32"))]
 mod bridge;
+#[cfg(not(target_arch = "wasm32"))]
+mod draft;
 mod error;
 mod ext;
 #[cfg(not(target_arch = "wasm32"))]
@@ -14,6 +16,8 @@ mod store;
 
 #[cfg(not(target_arch = "wasm32"))]
 pub use bridge::{PieceSender, StagedWriter, Staging, bridge};
+#[cfg(not(target_arch = "wasm32"))]
+pub use draft::DraftStore;
 pub use error::{Operation, StoreError};
 pub use ext::{DOCUMENT_MAX, ReadError, StoreExt, collect, optional};
 #[cfg(not(target_arch = "wasm32"))]

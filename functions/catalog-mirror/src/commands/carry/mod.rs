@@ -19,16 +19,16 @@ use anyhow::Context;
 use clap::{Args, Subcommand};
 use config::poll_interval;
 use offer::{CatalogState, OfferPlace, Offering};
-use store::{FolderStore, Store};
+use store::{Store, StorePlace};
 
 use self::image_set::ImageSetArgs;
 use self::push::CarryPushArgs;
-use self::tools::{Collected, Tools};
-use crate::args::{Access, AllowArgs, RegistryArgs, ReportArgs, StoreArgs};
+use self::tools::Collected;
+use crate::args::{Access, AllowArgs, RegistryArgs, ReportArgs, S3Args, StoreArgs};
 use crate::reports::print_copies;
 use crate::{published, wiring};
 use model::CatalogName;
-use terminal::{Exit, join, print_line, say};
+use terminal::{Exit, print_line, say};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -69,7 +69,8 @@ struct CopyArgs {
     /// The program skopeo, 1.9 or newer.
     #[arg(long, value_name = "PATH", default_value = "skopeo")]
     skopeo: PathBuf,
-    /// Print what would be done and copied. Nothing is written.
+    /// Print what would be done and copied, with the bytes, beside what is there. Nothing is written but
+    /// the manifests that --manifests asks for.
     #[arg(long)]
     dry_run: bool,
     /// Hash each file of the images in the folder. Default: their sizes are compared.
@@ -84,9 +85,9 @@ struct CopyArgs {
 /// Options of a step that ends at clusters.
 #[derive(Debug, Args)]
 struct ClusterArgs {
-    /// Folder for the manifests. Its files are replaced.
-    #[arg(long, value_name = "DIR", default_value = "manifests")]
-    manifests: PathBuf,
+    /// Folder for the manifests. Its files are replaced. Default: manifests, and none in a dry run.
+    #[arg(long, value_name = "DIR")]
+    manifests: Option<PathBuf>,
     /// Time between two polls of the catalogs by clusters, from 1s to 365d. Rounded up to minutes.
     #[arg(long, default_value = "10m", value_parser = poll_interval)]
     interval: std::time::Duration,
@@ -105,10 +106,14 @@ struct ClusterArgs {
 
 impl ClusterArgs {
     /// Returns the registry and the manifests of an offer.
-    fn place(&self) -> OfferPlace {
+    fn place(&self, dry_run: bool) -> OfferPlace {
+        let mut manifests = self.manifests.clone();
+        if !dry_run {
+            manifests = Some(manifests.unwrap_or_else(|| "manifests".into()));
+        }
         OfferPlace {
             registry: self.registry.clone(),
-            manifests: self.manifests.clone(),
+            manifests,
             interval: self.interval,
             namespace: self.namespace.clone(),
             name: self.name.clone(),
@@ -168,30 +173,29 @@ pub(crate) async fn run(args: CarryArgs) -> anyhow::Result<Exit> {
 
 async fn carry_out(args: CarryOutArgs) -> anyhow::Result<Exit> {
     let set = args.image_set.read()?;
-    let tools = Tools::new(&args.copy, None).await?;
+    let tools = tools::image_tools(&args.copy, None).await?;
     let folder = &args.folder;
     let none = tempfile::tempdir().context("cannot create a temporary folder")?;
     // A dry run reads the catalogs too: they decide which images are needed.
-    let work = if args.copy.dry_run {
-        none.path()
-    } else {
-        folder
-    };
-    fs::create_dir_all(work).with_context(|| format!("cannot create {}", work.display()))?;
-    let _lock = lock_folder(work)?;
     let images_folder = folder.join(IMAGES);
-    if !args.copy.dry_run {
+    let place = StorePlace::Folder(folder.join("store"));
+    let mut lock = None;
+    let store = if args.copy.dry_run {
+        tools::draft(&place, &S3Args::default(), none.path()).await?
+    } else {
+        fs::create_dir_all(folder)
+            .with_context(|| format!("cannot create {}", folder.display()))?;
+        lock = Some(lock_folder(folder)?);
         remove_partial(&images_folder);
-    }
-    let store: Arc<dyn Store> =
-        Arc::new(FolderStore::open(work.join("store")).context("cannot open the store")?);
+        S3Args::default().open(&place, Access::Create).await?
+    };
     let to = ImagePlace::Folder(&images_folder);
     let Collected {
         names,
         mut images,
         missing,
         failed,
-    } = tools.collect(&store, &set, to).await?;
+    } = tools::collect(&tools, &store, &set, to).await?;
     let is_whole = failed == 0 && missing.is_empty();
     let is_refused = args.copy.require_all && !is_whole;
     anyhow::ensure!(
@@ -217,6 +221,7 @@ async fn carry_out(args: CarryOutArgs) -> anyhow::Result<Exit> {
         ))?;
     }
     set.end()?;
+    drop(lock);
     Ok(Exit::of_check(is_whole))
 }
 
@@ -224,7 +229,7 @@ async fn carry_in(args: CarryInArgs) -> anyhow::Result<Exit> {
     let folder = &args.folder;
     let target = &args.cluster.registry;
     let carried = CarriedFolder::read(folder)?;
-    let tools = Tools::new(&args.copy, Some(target)).await?;
+    let tools = tools::image_tools(&args.copy, Some(target)).await?;
     let path = folder.join(&carried.archive);
     let archive = Archive::open(vec![wiring::open_volume(&path)?]).await?;
     let packed = archive.manifest().catalogs.iter();
@@ -237,17 +242,14 @@ async fn carry_in(args: CarryInArgs) -> anyhow::Result<Exit> {
         let folder = folder.display();
         say(&format!("missing in {folder}: {}", missing.line()));
     }
-    if args.copy.dry_run {
-        missing.extend(tools.copy(&carried.images, from, to).await?);
-        print_line(&format!(
-            "would import {} and push {}",
-            path.display(),
-            join(&names)
-        ))?;
-        return Ok(Exit::of_check(missing.is_empty()));
-    }
     let place = args.store.place_alone(None)?;
-    let store = args.store.open_alone(Access::Create).await?;
+    let none = tempfile::tempdir().context("cannot create a temporary folder")?;
+    let dry_run = args.copy.dry_run;
+    let store = if dry_run {
+        tools::draft(&place, &args.store.s3, none.path()).await?
+    } else {
+        args.store.open_alone(Access::Create).await?
+    };
     let options = SyncOptions {
         // Each folder may begin a history of its own.
         later: true,
@@ -257,7 +259,7 @@ async fn carry_in(args: CarryInArgs) -> anyhow::Result<Exit> {
     let imported = print_copies(&reports, ReportArgs::default())?;
     print_line(&format!("the store of the site is {}", place.shown()))?;
     let states = states(&store, &names).await?;
-    if let Some(first) = states.first() {
+    if let Some(first) = states.first().filter(|_| !dry_run) {
         let repository = first.repository();
         tools.access.check_push(target, &repository).await?;
         if carried.images.iter().any(|image| !image.parts.is_empty()) {
@@ -272,7 +274,8 @@ async fn carry_in(args: CarryInArgs) -> anyhow::Result<Exit> {
         store: &store,
         supply: ImageSupply::new(images, &missing),
         require_all: args.copy.require_all,
-        place: &args.cluster.place(),
+        dry_run,
+        place: &args.cluster.place(dry_run),
     };
     let failed = offering.run(&states, ClusterImages::new(images)).await?;
     let is_whole = missing.is_empty() && failed == 0;
@@ -282,10 +285,12 @@ async fn carry_in(args: CarryInArgs) -> anyhow::Result<Exit> {
 async fn carry_across(args: CarryAcrossArgs) -> anyhow::Result<Exit> {
     let set = args.image_set.read()?;
     let target = &args.cluster.registry;
-    let tools = Tools::new(&args.copy, Some(target)).await?;
+    let tools = tools::image_tools(&args.copy, Some(target)).await?;
     let none = tempfile::tempdir().context("cannot create a temporary folder")?;
-    let store: Arc<dyn Store> = if args.copy.dry_run {
-        Arc::new(FolderStore::open(none.path().join("store")).context("cannot open the store")?)
+    let dry_run = args.copy.dry_run;
+    let place = args.store.place_alone(None)?;
+    let store = if dry_run {
+        tools::draft(&place, &args.store.s3, none.path()).await?
     } else {
         tools
             .access
@@ -297,26 +302,21 @@ async fn carry_across(args: CarryAcrossArgs) -> anyhow::Result<Exit> {
         }
         args.store.open_alone(Access::Create).await?
     };
-    let mut found = tools
-        .collect(&store, &set, ImagePlace::Target(target))
-        .await?;
+    let to = ImagePlace::Target(target);
+    let mut found = tools::collect(&tools, &store, &set, to).await?;
     let unlisted = tools
         .list_referrers(&found.images, &found.missing, target)
         .await;
     found.missing.extend(unlisted);
     let mut failed = found.failed + found.missing.len();
-    if args.copy.dry_run {
-        print_line(&format!("would push {}", join(&found.names)))?;
-        set.end()?;
-        return Ok(Exit::of_check(failed == 0));
-    }
     let images = &found.images;
     let offering = Offering {
         access: &tools.access,
         store: &store,
         supply: ImageSupply::new(images, &found.missing),
         require_all: args.copy.require_all,
-        place: &args.cluster.place(),
+        dry_run,
+        place: &args.cluster.place(dry_run),
     };
     let states = states(&store, &found.names).await?;
     failed += offering.run(&states, ClusterImages::new(images)).await?;

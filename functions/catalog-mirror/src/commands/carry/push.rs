@@ -52,7 +52,8 @@ pub(super) async fn run(args: CarryPushArgs) -> anyhow::Result<Exit> {
         store: &store,
         supply: images,
         require_all: args.require_all,
-        place: &args.cluster.place(),
+        dry_run: false,
+        place: &args.cluster.place(false),
     };
     let failed = offering.run(&[state], cluster).await?;
     Ok(Exit::of_check(failed == 0))

@@ -1,20 +1,17 @@
 use std::{path::Path, sync::Arc};
 
-use ::carry::{
-    CarriedImage, ImageCopier, ImagePlace, ListedImages, MissingImage, Skopeo, TargetRegistry,
-    WantedImages, list_images, lookaside_scopes, name_uses, narrow_images, parts_that_exist,
-};
+use ::carry::{CarriedImage, ImagePlace, MissingImage, Skopeo, TargetRegistry};
+use anyhow::Context;
 use model::CatalogName;
-use offer::{CarriedSet, RegistryAccess, reference, required_images};
+use offer::{CarriedSet, ImageTools, RegistryAccess, required_images};
 use olm::RequiredImages;
 use publish::PollOptions;
-use store::Store;
+use store::{DraftStore, FolderStore, Store, StorePlace};
 
 use super::CopyArgs;
-use crate::args::RegistryArgs;
+use crate::args::{Access, RegistryArgs, S3Args};
 use crate::reports::print_polls;
 use crate::{published, wiring};
-use terminal::{print_line, say};
 
 /// Returns access to registries. `target` is one that is written to.
 pub(super) fn access(
@@ -29,12 +26,19 @@ pub(super) fn access(
     Ok(RegistryAccess::new(reader))
 }
 
-/// The parts that copy images.
-pub(super) struct Tools {
-    pub(super) access: RegistryAccess,
-    skopeo: Skopeo,
-    dry_run: bool,
-    rechecks: bool,
+/// Returns a store as it is, whose changes go to a folder.
+pub(super) async fn draft(
+    place: &StorePlace,
+    s3: &S3Args,
+    folder: &Path,
+) -> anyhow::Result<Arc<dyn Store>> {
+    let changes = FolderStore::open(folder.join("store")).context("cannot open the store")?;
+    let changes: Arc<dyn Store> = Arc::new(changes);
+    if matches!(place, StorePlace::Folder(path) if !path.exists()) {
+        return Ok(changes);
+    }
+    let base = s3.open(place, Access::Follow).await?;
+    Ok(Arc::new(DraftStore::new(base, changes)))
 }
 
 /// Content of an ImageSetConfiguration.
@@ -48,183 +52,60 @@ pub(super) struct Collected {
     pub(super) failed: usize,
 }
 
-impl Tools {
-    pub(super) async fn new(
-        args: &CopyArgs,
-        target: Option<&TargetRegistry>,
-    ) -> anyhow::Result<Self> {
-        let access = access(&args.registries, target)?;
-        let http = access.reader.sources.settings.http.clone();
-        let auth_files = &args.registries.auth_file;
-        let registries_conf = args.registries.rules();
-        let program = args.skopeo.clone();
-        Ok(Self {
-            skopeo: Skopeo::find(program, http, auth_files, &registries_conf).await?,
-            access,
-            dry_run: args.dry_run,
-            rechecks: args.recheck,
-        })
-    }
+/// Returns the tools that copy images.
+pub(super) async fn image_tools(
+    args: &CopyArgs,
+    target: Option<&TargetRegistry>,
+) -> anyhow::Result<ImageTools> {
+    let access = access(&args.registries, target)?;
+    let http = access.reader.sources.settings.http.clone();
+    let auth_files = &args.registries.auth_file;
+    let registries_conf = args.registries.rules();
+    let program = args.skopeo.clone();
+    Ok(ImageTools {
+        skopeo: Skopeo::find(program, http, auth_files, &registries_conf).await?,
+        access,
+        dry_run: args.dry_run,
+        rechecks: args.recheck,
+    })
+}
 
-    /// Composes and publishes the catalogs, and copies the images that they need to a place.
-    pub(super) async fn collect(
-        &self,
-        store: &Arc<dyn Store>,
-        set: &CarriedSet,
-        to: ImagePlace<'_>,
-    ) -> anyhow::Result<Collected> {
-        let mirror = self.access.mirror(store);
-        let progress = crate::progress::show_poll(mirror.progress(), false);
-        let options = PollOptions {
-            force: set.force,
-            ..PollOptions::default()
-        };
-        let reports = mirror.poll_all(&set.catalogs, options).await;
-        progress.finish_and_clear();
-        print_polls(&reports, false)?;
-        let failed = reports
-            .iter()
-            .filter(|report| !report.outcome.is_success())
-            .count();
-        let mut names = Vec::new();
-        let mut needs = RequiredImages::default();
-        for catalog in &set.catalogs {
-            let name = &catalog.name;
-            if let Some(state) = published::find(store, name).await? {
-                let snapshot = published::snapshot(&state).await?;
-                needs.merge(required_images(&state, &snapshot).await?);
-                names.push(name.clone());
-            }
+/// Composes and publishes the catalogs, and copies the images that they need to a place.
+pub(super) async fn collect(
+    tools: &ImageTools,
+    store: &Arc<dyn Store>,
+    set: &CarriedSet,
+    to: ImagePlace<'_>,
+) -> anyhow::Result<Collected> {
+    let mirror = tools.access.mirror(store);
+    let progress = crate::progress::show_poll(mirror.progress(), false);
+    let options = PollOptions {
+        force: set.force,
+        ..PollOptions::default()
+    };
+    let reports = mirror.poll_all(&set.catalogs, options).await;
+    progress.finish_and_clear();
+    print_polls(&reports, false)?;
+    let failed = reports
+        .iter()
+        .filter(|report| !report.outcome.is_success())
+        .count();
+    let mut names = Vec::new();
+    let mut needs = RequiredImages::default();
+    for catalog in &set.catalogs {
+        let name = &catalog.name;
+        if let Some(state) = published::find(store, name).await? {
+            let snapshot = published::snapshot(&state).await?;
+            needs.merge(required_images(&state, &snapshot).await?);
+            names.push(name.clone());
         }
-        anyhow::ensure!(!names.is_empty(), "no catalog could be composed");
-        let wanted = WantedImages::new(&needs, &set.additional, &set.blocked, &set.platforms);
-        let references = wanted.references.iter().map(String::as_str);
-        let ListedImages {
-            images,
-            mut missing,
-        } = list_images(&self.access.reader.sources, references, &say).await;
-        let sources = &self.access.reader.sources;
-        let narrowed = narrow_images(sources, wanted.placed(images), &wanted, &say).await;
-        let mut images = narrowed.images;
-        missing.extend(narrowed.missing);
-        for blocked in wanted.blocked {
-            blocked.report(&mut missing, &say);
-        }
-        let lookaside = lookaside_scopes(&images);
-        if !lookaside.is_empty() {
-            let scopes = lookaside.into_iter().collect::<Vec<_>>().join(", ");
-            say(&format!(
-                "notice: simple signatures are not carried, though registries.d of this host names a place of them for {scopes}"
-            ));
-        }
-        let failed_copies = self.copy(&images, None, to).await?;
-        let sparse = self.sparse_images(&images, &failed_copies).await;
-        missing.extend(failed_copies);
-        if !sparse.is_empty() {
-            images.retain(|image| !sparse.iter().any(|sparse| sparse.image == image.image));
-            missing.retain(|missing| !sparse.iter().any(|sparse| missing.is(sparse)));
-            missing.extend(self.copy(&sparse, None, to).await?);
-            images.extend(sparse);
-        }
-        name_uses(&mut missing, &needs);
-        Ok(Collected {
-            names,
-            images,
-            missing,
-            failed,
-        })
     }
-
-    /// Returns indexes that could not be copied because their registry lacks some of their images,
-    /// with the images that it has.
-    async fn sparse_images(
-        &self,
-        images: &[CarriedImage],
-        failed: &[MissingImage],
-    ) -> Vec<CarriedImage> {
-        let mut sparse = Vec::new();
-        for image in images {
-            let has_failed = failed.iter().any(|missing| missing.is(image));
-            if !has_failed || image.attached || !image.parts.is_empty() {
-                continue;
-            }
-            // Why it cannot be copied is said already.
-            let found = parts_that_exist(&self.access.reader.sources, image).await;
-            if let Ok(Some(parts)) = found {
-                say(&format!(
-                    "notice: {}: its registry lacks some of the images of the index; the others are carried",
-                    image.image
-                ));
-                sparse.extend(parts);
-            }
-        }
-        sparse
-    }
-
-    /// Lists what is attached to images where verifiers look for it, in a registry that keeps no
-    /// such list by itself. Returns what could not be listed.
-    pub(super) async fn list_referrers(
-        &self,
-        images: &[CarriedImage],
-        missing: &[MissingImage],
-        target: &TargetRegistry,
-    ) -> Vec<MissingImage> {
-        let mut unlisted = Vec::new();
-        for image in images.iter().filter(|image| image.attached) {
-            let is_missing = missing.iter().any(|missing| missing.is(image));
-            let by_digest = image.image.rsplit_once('@');
-            let Some((_, digest)) = by_digest.filter(|_| !is_missing && !self.dry_run) else {
-                continue;
-            };
-            if let Err(error) = self.list_referrer(&image.image, digest, target).await {
-                let missing = MissingImage {
-                    attached: true,
-                    ..MissingImage::new(&image.image, model::text::chain(error.as_ref()))
-                };
-                missing.report(&mut unlisted, &say);
-            }
-        }
-        unlisted
-    }
-
-    async fn list_referrer(
-        &self,
-        image: &str,
-        digest: &str,
-        target: &TargetRegistry,
-    ) -> anyhow::Result<()> {
-        let place = reference(&target.place_of(image))?;
-        let sources = &self.access.target.sources;
-        sources.list_referrer(&place, &digest.parse()?).await?;
-        Ok(())
-    }
-
-    /// Copies images from a folder, or from where their references name them. Returns those that
-    /// failed.
-    pub(super) async fn copy(
-        &self,
-        images: &[CarriedImage],
-        from: Option<&Path>,
-        to: ImagePlace<'_>,
-    ) -> anyhow::Result<Vec<MissingImage>> {
-        let copier = ImageCopier {
-            skopeo: &self.skopeo,
-            sources: &self.access.target.sources,
-            from,
-            to,
-            dry_run: self.dry_run,
-            rechecks: self.rechecks,
-            say: &say,
-        };
-        let what = if self.dry_run { "to copy" } else { "copied" };
-        let report = copier.copy(images).await;
-        let failed = report.missing.len();
-        print_line(&format!(
-            "{} images: {} {what}, {} there already, {failed} failed",
-            images.len(),
-            report.copied,
-            report.kept
-        ))?;
-        Ok(report.missing)
-    }
+    anyhow::ensure!(!names.is_empty(), "no catalog could be composed");
+    let copied = tools.collect(set, &needs, to).await?;
+    Ok(Collected {
+        names,
+        images: copied.images,
+        missing: copied.missing,
+        failed,
+    })
 }
