@@ -614,6 +614,73 @@ async fn carry_and_poll_obey_registries_conf() {
         .complains("registries.conf: wrong.conf: registry \"\" has neither prefix nor location");
 }
 
+/// Prune removes what `carry` made, and nothing else.
+#[tokio::test(flavor = "multi_thread")]
+async fn carry_prune_deletes_what_carry_made_and_no_state_needs() {
+    let site = CarrySite::start().await;
+    let target = Registry::builder().deleting().start().await;
+    let host = site.registry.host();
+    let to = format!("http://{}/olm", target.host());
+    let place = format!("olm/{}", host.replace(':', "-"));
+    let carried = |image: &Image| format!("carried-{}", &image.digest[7..39]);
+    let [bundle, operator] = &site.images;
+    site.publish(&[("small.v1", &format!("{host}/other/app@{}", operator.digest))]);
+    site.carry(&format!("across isc.yaml {to}")).exits(0);
+    let old = bundles::image("old");
+    for (repository, tag, image) in [
+        ("team/app", &*carried(bundle), bundle),
+        ("other/app", &carried(operator), operator),
+        // Of an earlier month, of someone else, and both.
+        ("team/app", &carried(&old), &old),
+        ("gone/app", &carried(&old), &old),
+        ("gone/app", "latest", bundle),
+        ("both/app", &carried(&old), &old),
+        ("both/app", "keep", &old),
+    ] {
+        target.push(&format!("{place}/{repository}"), tag, image);
+    }
+    target.push("elsewhere/app", &carried(&old), &old);
+    let before = target.versions();
+    let prune = format!("carry prune {to}");
+    let listed = site.work.run(&prune).exits(0);
+    for repository in ["team/app", "gone/app"] {
+        let digest = &old.digest;
+        listed.prints(&format!(
+            "{place}/{repository}@{digest} {}\n",
+            carried(&old)
+        ));
+    }
+    listed.prints("2 manifests in 5 repositories are not needed by the 1 states of the store, which need 2 images");
+    listed.prints("nothing is deleted: repeat the command with --yes");
+    assert_eq!(target.versions(), before);
+    let deleted = site.work.run(&format!("{prune} --yes")).exits(0);
+    deleted.prints("2 manifests are deleted");
+    let mut expected = before;
+    expected.retain(|(repository, version)| {
+        let is_old = *version == old.digest || *version == carried(&old);
+        let is_pruned = ["team/app", "gone/app"].map(|name| format!("{place}/{name}"));
+        !(is_old && is_pruned.contains(repository))
+    });
+    assert_eq!(target.versions(), expected);
+    let again = site.work.run(&format!("{prune} --yes")).exits(0);
+    again.prints("0 manifests in ");
+
+    // A catalog that cannot be read may need anything.
+    target.push(&format!("{place}/team/app"), &carried(&old), &old);
+    target.rule("HEAD", "/olm/ns/index/", Fault::Status(403, None));
+    let unread = site.work.run(&format!("{prune} --yes")).exits(1);
+    unread.complains("nothing can be removed, because the catalog ");
+    target.clear_rules();
+    target.rule("GET", "/_catalog", Fault::Status(401, None));
+    let unlisted = site.work.run(&prune).exits(0);
+    unlisted.complains("notice: the registry lists no repositories");
+    unlisted.prints("1 manifests in 2 repositories");
+    target.rule("DELETE", "/manifests/", Fault::Status(405, None));
+    let refused = site.work.run(&format!("{prune} --yes")).exits(1);
+    refused.complains("failed: the registry does not remove ");
+    refused.complains("allow it there (distribution: storage.delete.enabled: true)");
+}
+
 /// A dry run tells what this run would do beside what is there, and writes nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn carry_dry_run_tells_what_this_run_would_do() {

@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::{StreamExt, stream};
 use model::text::chain;
-use source::{Source, Sources};
+use source::{Digest, Source, Sources};
 
 use crate::image_folder::ImageFolder;
 use crate::images::{disk_path, registry_image};
+use crate::prune::mark_tag;
 use crate::skopeo::shown;
 use crate::{CarriedImage, CarryError, MissingImage, SayLine, Skopeo, TargetRegistry};
 
@@ -189,6 +190,9 @@ impl ImageCopier<'_> {
             ImagePlace::Target(target) => {
                 self.run(image, &from, &image.place_in(target), number, of)
                     .await?;
+                if !self.dry_run {
+                    self.mark(image, target).await;
+                }
                 return Ok(Some(sizes));
             }
         };
@@ -237,6 +241,38 @@ impl ImageCopier<'_> {
         Ok(named
             .map(|(digest, bytes)| (digest.to_string(), bytes))
             .collect())
+    }
+
+    /// Marks an image that was copied under its own tag, so that `carry prune` knows it. Without a
+    /// mark it stays.
+    async fn mark(&self, image: &CarriedImage, target: &TargetRegistry) {
+        let reference = image.reference();
+        let is_of_catalog = image.target.is_none() && !image.additional;
+        let Some(tag) = reference.tag.as_ref().filter(|_| is_of_catalog) else {
+            return;
+        };
+        if let Err(error) = self.try_mark(image, tag, target).await {
+            (self.say)(&format!(
+                "notice: {}: `carry prune` will leave it, because it cannot be marked: {}",
+                image.image,
+                chain(&error)
+            ));
+        }
+    }
+
+    async fn try_mark(
+        &self,
+        image: &CarriedImage,
+        tag: &str,
+        target: &TargetRegistry,
+    ) -> Result<(), CarryError> {
+        let place = registry_image(&target.place_of(&image.image))?;
+        let Source::Registry { reference, .. } = &place else {
+            return Ok(());
+        };
+        let digest = parsed(&image.digest)?;
+        let mark = mark_tag(&image.digest, tag);
+        Ok(self.sources.add_tag(reference, &digest, &mark).await?)
     }
 
     /// Returns the folder of an image that was copied before, if it is whole.
@@ -293,6 +329,12 @@ fn lost_part(image: &CarriedImage, missing: &[MissingImage]) -> Option<String> {
         let lost = missing.iter().find(|missing| missing.image == part)?;
         Some(format!("its part {part} is missing: {}", lost.cause))
     })
+}
+
+/// Parses the digest of an image.
+fn parsed(digest: &str) -> Result<Digest, CarryError> {
+    let parsed = digest.parse::<Digest>();
+    parsed.map_err(|error| CarryError::refused(error.to_string()))
 }
 
 /// Removes the images that are half copied, as far as possible: a skopeo that outlives a killed

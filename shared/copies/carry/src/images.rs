@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use source::{Digest, Source, Sources};
 
 use crate::folder::keep_each_once;
+use crate::prune::carried_tag;
 use crate::{
     CarryError, ImageSupply, MissingImage, SayLine, TargetRegistry, WantedImages, printable,
 };
@@ -20,7 +21,7 @@ use crate::{
 const LOOKUPS: usize = 8;
 
 /// Image to copy, or a manifest that is attached to one.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CarriedImage {
     /// Reference in the registry that it comes from.
@@ -30,6 +31,9 @@ pub struct CarriedImage {
     /// True for a signature, an attestation or another manifest that is attached to an image.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub attached: bool,
+    /// True for an additional image that no catalog needs. `carry prune` leaves it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub additional: bool,
     /// Repository and tag in the registry of the site, if the image does not lie below the name of
     /// its registry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -91,9 +95,7 @@ async fn list_image(
     found.push(CarriedImage {
         image: reference.to_string(),
         digest: digest.to_string(),
-        attached: false,
-        target: None,
-        parts: Vec::new(),
+        ..CarriedImage::default()
     });
     for version in sources.attachments(&source, &digest).await? {
         let separator = if version.contains(':') { '@' } else { ':' };
@@ -102,8 +104,7 @@ async fn list_image(
             digest: sources.resolve(&registry_image(&image)?).await?.to_string(),
             image,
             attached: true,
-            target: None,
-            parts: Vec::new(),
+            ..CarriedImage::default()
         });
     }
     Ok(())
@@ -135,9 +136,8 @@ impl CarriedImage {
             all.push(Self {
                 image: format!("{name}@{part}"),
                 digest: part.to_string(),
-                attached: false,
-                target: None,
-                parts: Vec::new(),
+                additional: self.additional,
+                ..Self::default()
             });
         }
         all.push(Self {
@@ -174,11 +174,12 @@ impl CarriedImage {
             return format!("docker://{}/{place}", target.base);
         }
         let reference = self.reference();
-        let tag = reference.tag.clone().unwrap_or_else(|| {
-            // Registries such as Quay remove an image without a tag.
-            let hex = self.digest.rsplit(':').next().unwrap_or_default();
-            format!("carried-{}", hex.chars().take(32).collect::<String>())
-        });
+        // Registries such as Quay remove an image without a tag.
+        let tag = match &reference.tag {
+            Some(tag) => tag.clone(),
+            None if self.additional => carried_tag(&self.digest).replace("carried", "additional"),
+            None => carried_tag(&self.digest),
+        };
         format!("docker://{}:{tag}", target.place_of(&reference.name()))
     }
 }

@@ -11,6 +11,7 @@ mod lookaside;
 mod manifests;
 mod mirrors;
 mod offer;
+mod prune;
 mod skopeo;
 mod wanted;
 
@@ -29,6 +30,7 @@ pub use crate::manifests::{
 };
 pub use crate::mirrors::{ImageMirrors, TargetRegistry};
 pub use crate::offer::{BundleGap, ImageSupply, MissingImage, OfferedPart, PackageRest, name_uses};
+pub use crate::prune::{PrunableManifest, RepositoryContent};
 pub use crate::skopeo::Skopeo;
 pub use crate::wanted::WantedImages;
 

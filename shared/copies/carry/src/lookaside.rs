@@ -111,9 +111,7 @@ default-docker: {sigstore-staging: file:///y}
         let images = images.map(|image| CarriedImage {
             image: image.to_owned(),
             digest: String::new(),
-            attached: false,
-            target: None,
-            parts: Vec::new(),
+            ..CarriedImage::default()
         });
         let found: Vec<String> = scopes_in(folder.path(), &images).into_iter().collect();
         assert_eq!(found, ["quay.io/team", "registry.redhat.io"]);

@@ -387,9 +387,7 @@ mod tests {
         let image = |text: &str| CarriedImage {
             image: text.to_owned(),
             digest: String::new(),
-            attached: false,
-            target: None,
-            parts: Vec::new(),
+            ..CarriedImage::default()
         };
         let listed = ["q.io/a:1", "q.io/b:1", "docker.io/library/c:latest"].map(image);
         let attached = MissingImage {

@@ -18,6 +18,8 @@ pub struct WantedImages {
     pub blocked: Vec<MissingImage>,
     /// Images of catalogs, which lie below the name of their registry.
     of_catalogs: BTreeSet<String>,
+    /// Additional images that lie below the name of their registry too.
+    additional: BTreeSet<String>,
     /// Additional images at places of their own.
     placed: Vec<PlacedImage>,
     /// Platforms of each image, empty for all.
@@ -63,7 +65,7 @@ impl WantedImages {
                 let image = reference.to_string();
                 wanted.placed.push(PlacedImage { image, target });
             } else {
-                wanted.of_catalogs.insert(reference.to_string());
+                wanted.additional.insert(reference.to_string());
             }
         }
         wanted
@@ -113,8 +115,12 @@ impl WantedImages {
                     });
                 }
             }
-            if image.attached || self.of_catalogs.contains(&image.image) {
-                all.push(image);
+            let is_of_catalog = image.attached || self.of_catalogs.contains(&image.image);
+            if is_of_catalog || self.additional.contains(&image.image) {
+                all.push(CarriedImage {
+                    additional: !is_of_catalog,
+                    ..image
+                });
             }
         }
         keep_each_once(&mut all);
@@ -171,9 +177,7 @@ mirror:
         let found = wanted.references.iter().map(|reference| CarriedImage {
             image: ImageReference::new(reference).to_string(),
             digest: "sha256:00".to_owned(),
-            attached: false,
-            target: None,
-            parts: Vec::new(),
+            ..CarriedImage::default()
         });
         let placed = wanted.placed(found.collect());
         let places: Vec<String> = placed

@@ -429,14 +429,21 @@ pub async fn required_images(
 }
 
 impl EarlierCatalog {
-    /// Returns the images that the bundles of a package need.
     async fn needs(&self, package: &str) -> anyhow::Result<RequiredImages> {
-        let lines = self.content.lines(package).await?.unwrap_or_default();
-        let parsed = PackageParser::parse(&lines);
-        let mut needs = RequiredImages::default();
-        needs.add("", package, &parsed, &BundleSelection::default())?;
-        Ok(needs)
+        package_needs(&self.content, package).await
     }
+}
+
+/// Returns the images that the bundles of a package need.
+pub(crate) async fn package_needs(
+    catalog: &ReadCatalog,
+    package: &str,
+) -> anyhow::Result<RequiredImages> {
+    let lines = catalog.lines(package).await?.unwrap_or_default();
+    let parsed = PackageParser::parse(&lines);
+    let mut needs = RequiredImages::default();
+    needs.add("", package, &parsed, &BundleSelection::default())?;
+    Ok(needs)
 }
 
 /// Returns the first error of each bundle by the rules of OLM. One that is about no bundle has an

@@ -2,6 +2,7 @@
 //! carries or at once.
 
 mod image_set;
+mod prune;
 mod push;
 mod tools;
 
@@ -22,6 +23,7 @@ use offer::{CatalogState, OfferPlace, Offering};
 use store::{Store, StorePlace};
 
 use self::image_set::ImageSetArgs;
+use self::prune::CarryPruneArgs;
 use self::push::CarryPushArgs;
 use self::tools::Collected;
 use crate::args::{Access, AllowArgs, RegistryArgs, ReportArgs, S3Args, StoreArgs};
@@ -43,7 +45,8 @@ Examples:
   catalog-mirror carry out imageset.yaml /media/disk
   catalog-mirror carry in /media/disk registry.example/olm
   catalog-mirror carry across imageset.yaml registry.example/olm
-  catalog-mirror carry push redhat-operator-index-v4-20@af009c7f7561 registry.example/olm")]
+  catalog-mirror carry push redhat-operator-index-v4-20@af009c7f7561 registry.example/olm
+  catalog-mirror carry prune registry.example/olm")]
 pub(crate) struct CarryArgs {
     #[command(subcommand)]
     step: CarryStep,
@@ -59,6 +62,8 @@ enum CarryStep {
     Across(CarryAcrossArgs),
     /// Push a state of the store under the tag that clusters follow, such as an earlier one.
     Push(CarryPushArgs),
+    /// List what `carry` made in a registry and no state of the store needs, and delete it.
+    Prune(CarryPruneArgs),
 }
 
 /// Options of a step that copies images.
@@ -168,6 +173,7 @@ pub(crate) async fn run(args: CarryArgs) -> anyhow::Result<Exit> {
         CarryStep::In(args) => carry_in(args).await,
         CarryStep::Across(args) => carry_across(args).await,
         CarryStep::Push(args) => push::run(args).await,
+        CarryStep::Prune(args) => prune::run(args).await,
     }
 }
 
