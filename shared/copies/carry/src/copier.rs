@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::{StreamExt, stream};
 use model::text::chain;
-use source::{Digest, Source, Sources};
+use source::{Digest, Reference, Source, Sources};
 
 use crate::image_folder::ImageFolder;
 use crate::images::{disk_path, registry_image};
-use crate::prune::mark_tag;
+use crate::prune::{is_list_tag, mark_tag};
 use crate::skopeo::shown;
 use crate::{CarriedImage, CarryError, MissingImage, SayLine, Skopeo, TargetRegistry};
 
@@ -46,6 +46,32 @@ pub struct CopyReport {
 }
 
 impl ImagePlace<'_> {
+    /// Returns the list of referrers that the place has in place of one that is copied.
+    async fn other_list(
+        self,
+        sources: &Sources,
+        image: &CarriedImage,
+    ) -> Result<Option<OtherList>, CarryError> {
+        let Self::Target(target) = self else {
+            return Ok(None);
+        };
+        let Some(tag) = image.reference().tag.filter(|tag| is_list_tag(tag)) else {
+            return Ok(None);
+        };
+        let place = registry_image(&target.place_of(&image.image))?;
+        if !image.attached || !sources.exists(&place).await? {
+            return Ok(None);
+        }
+        let Source::Registry { reference, .. } = place else {
+            return Ok(None);
+        };
+        Ok(Some(OtherList {
+            reference,
+            tag,
+            digest: parsed(&image.digest)?,
+        }))
+    }
+
     /// Returns true if the place has the whole image with its digest.
     async fn has(
         self,
@@ -76,9 +102,32 @@ impl ImagePlace<'_> {
                     return Ok(true);
                 }
                 let tagged = registry_image(&target.place_of(&image.image))?;
-                has_digest(sources, &tagged, &image.digest).await
+                if has_digest(sources, &tagged, &image.digest).await? {
+                    return Ok(true);
+                }
+                let list = self.other_list(sources, image).await?;
+                let Some(list) = list else {
+                    return Ok(false);
+                };
+                let lacks = list.merge(sources, false).await?;
+                Ok(!lacks)
             }
         }
+    }
+}
+
+/// List of what is attached to an image, which the registry has too, with other entries.
+struct OtherList {
+    reference: Reference,
+    tag: String,
+    digest: Digest,
+}
+
+impl OtherList {
+    /// Adds what the list of the registry lacks. Returns true if it lacked something.
+    async fn merge(&self, sources: &Sources, writes: bool) -> Result<bool, CarryError> {
+        let merging = sources.merge_referrers(&self.reference, &self.tag, &self.digest, writes);
+        Ok(merging.await?)
     }
 }
 
@@ -188,8 +237,17 @@ impl ImageCopier<'_> {
         let folder = match self.to {
             ImagePlace::Folder(folder) => folder,
             ImagePlace::Target(target) => {
-                self.run(image, &from, &image.place_in(target), number, of)
-                    .await?;
+                let list = self.to.other_list(self.sources, image).await?;
+                let place = match &list {
+                    None => image.place_in(target),
+                    // Under another tag, because that of the list has entries of the site.
+                    Some(_) => image.by_digest().place_in(target),
+                };
+                self.run(image, &from, &place, number, of).await?;
+                if let Some(list) = list.filter(|_| !self.dry_run) {
+                    list.merge(self.sources, true).await?;
+                    return Ok(Some(sizes));
+                }
                 if !self.dry_run {
                     self.mark(image, target).await;
                 }

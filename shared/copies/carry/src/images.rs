@@ -157,6 +157,14 @@ impl CarriedImage {
         format!("{}@{}", self.reference().name(), self.digest)
     }
 
+    /// Returns the image under its digest alone.
+    pub(crate) fn by_digest(&self) -> Self {
+        Self {
+            image: self.pinned(),
+            ..self.clone()
+        }
+    }
+
     /// Returns the folder of the image in a folder of images.
     pub(crate) fn folder_in(&self, images: &Path) -> PathBuf {
         let folder = images.join(disk_path(&self.image));

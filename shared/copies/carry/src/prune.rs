@@ -177,6 +177,11 @@ fn subject(tag: &str) -> Option<Digest> {
     list_subject(name.unwrap_or(tag))
 }
 
+/// Returns true for the tag of a list of referrers.
+pub(crate) fn is_list_tag(tag: &str) -> bool {
+    list_subject(tag).is_some()
+}
+
 /// Returns the image whose list of referrers has a tag (OCI distribution specification, "Referrers
 /// Tag Schema").
 fn list_subject(tag: &str) -> Option<Digest> {
