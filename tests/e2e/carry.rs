@@ -737,3 +737,33 @@ async fn carry_dry_run_tells_what_this_run_would_do() {
     dry.prints("would push index-v4-20 to ");
     assert!(files() == before && site.copies().is_empty());
 }
+
+/// A registry with few parts of a path gets all images and catalogs, and nodes find them.
+#[tokio::test(flavor = "multi_thread")]
+async fn carry_cuts_paths_for_a_registry_that_limits_them() {
+    let site = CarrySite::start().await;
+    let target = Registry::start().await;
+    let host = site.registry.host();
+    let there = format!("{host}/other/app@{}", site.images[1].digest);
+    site.publish(&[("small.v1", &there)]);
+    let to = format!("http://{}/olm --max-nested-paths 2", target.host());
+    site.carry(&format!("across isc.yaml {to}")).exits(0);
+    let place = format!("{}/olm/{}", target.host(), host.replace(':', "-"));
+    let copies = site.copies();
+    let copied = format!(" docker://{place}-other-app:carried-");
+    assert!(
+        copies.iter().any(|copy| copy.contains(&copied)),
+        "{copies:?}"
+    );
+    let catalog = format!("{0}/olm/ns-index:v4.20", target.host());
+    let render = format!("render --plain-http {} {catalog}", target.host());
+    site.work.run(&render).exits(0).prints("small.v1");
+    assert!(site.work.read("manifests/catalogs.yaml").contains(&catalog));
+    let sets = site.work.read("manifests/mirror-sets.yaml");
+    let source = format!("source: {host}/other/app\n");
+    assert!(
+        sets.contains(&source) && sets.contains(&format!("- {place}-other-app\n")),
+        "{sets}"
+    );
+    assert!(!site.work.exists("manifests/certs.d"));
+}

@@ -5,6 +5,7 @@ mod keys;
 mod registries;
 mod report;
 mod store;
+mod target;
 
 pub(crate) use self::grpc::GrpcArgs;
 pub(crate) use self::keys::{KeyArgs, TrustArgs, files_and_keys, loader};
@@ -13,3 +14,4 @@ pub(crate) use self::report::{AllowArgs, ReportArgs};
 #[cfg(not(feature = "s3"))]
 pub(crate) use self::store::without_s3;
 pub(crate) use self::store::{Access, DEFAULT_STORE, S3Args, StoreArgs};
+pub(crate) use self::target::TargetArgs;

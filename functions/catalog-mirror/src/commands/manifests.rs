@@ -1,4 +1,6 @@
-use std::{sync::Arc, time::Duration};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use carry::{
@@ -40,6 +42,9 @@ pub(crate) struct ManifestsArgs {
     /// registry, as `carry` and `skopeo sync --scoped` do. `http://` says that it has no TLS.
     #[arg(long, value_name = "HOST[:PORT][/PATH]")]
     images_at: Option<TargetRegistry>,
+    /// Maximum number of parts of a repository's path there, as for `carry`.
+    #[arg(long, value_name = "NUMBER", requires = "images_at")]
+    max_nested_paths: Option<NonZeroUsize>,
     /// Kind of the manifests: OLM v1 reads ClusterCatalog, OLM v0 reads CatalogSource.
     #[arg(long, value_enum, default_value_t)]
     kind: ManifestKind,
@@ -100,7 +105,7 @@ pub(crate) async fn run(args: ManifestsArgs) -> anyhow::Result<()> {
     if let Some(url) = args.url.as_deref().filter(|_| !args.kind.is_of_images()) {
         documents = of_catalogs(&store, &names, url, &args).await?;
     }
-    let Some(target) = &args.images_at else {
+    let Some(target) = args.images_at.clone() else {
         let is_served = !args.kind.is_of_images();
         anyhow::ensure!(
             is_served,
@@ -113,11 +118,15 @@ pub(crate) async fn run(args: ManifestsArgs) -> anyhow::Result<()> {
         args.url.is_some() || !is_of_mirror,
         "name the mirror with --url: manifests of this kind lead to it"
     );
+    let target = TargetRegistry {
+        max_nested_paths: args.max_nested_paths,
+        ..target
+    };
     if target.is_plain {
         say(&TargetRegistry::plain_warning(&target.host));
     }
     let needs = needs::required(&store, &names).await?;
-    let mirrors = ImageMirrors::new(target, needs.images.keys().map(String::as_str), &say);
+    let mirrors = ImageMirrors::new(&target, needs.images.keys().map(String::as_str), &say);
     match args.kind {
         ManifestKind::RegistriesConf => print_text(&mirrors.registries_conf()),
         ManifestKind::HostsToml => {

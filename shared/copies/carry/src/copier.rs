@@ -91,7 +91,7 @@ impl ImagePlace<'_> {
             }
             Self::Target(target) => {
                 if let Some(place) = &image.target {
-                    let place = registry_image(&format!("{}/{place}", target.base))?;
+                    let place = registry_image(&target.own(place))?;
                     return has_digest(sources, &place, &image.digest).await;
                 }
                 let pinned = registry_image(&target.place_of(&image.pinned()))?;

@@ -179,7 +179,7 @@ impl CarriedImage {
     /// Returns the place of the image in a registry, in the words of skopeo.
     pub(crate) fn place_in(&self, target: &TargetRegistry) -> String {
         if let Some(place) = &self.target {
-            return format!("docker://{}/{place}", target.base);
+            return format!("docker://{}", target.own(place));
         }
         let reference = self.reference();
         // Registries such as Quay remove an image without a tag.

@@ -1,7 +1,9 @@
 //! Settings by which nodes find copied images in another registry: of OpenShift, of podman and
 //! CRI-O, and of containerd.
 
-use std::{collections::BTreeMap, fmt::Write};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::num::NonZeroUsize;
 
 use model::ImageReference;
 use model::text::value_without_secrets;
@@ -21,15 +23,40 @@ pub struct TargetRegistry {
     pub base: String,
     /// True if the registry has no TLS.
     pub is_plain: bool,
+    /// Maximum number of parts of a repository's path. What is deeper has its last parts joined by
+    /// dashes.
+    pub max_nested_paths: Option<NonZeroUsize>,
 }
 
 impl TargetRegistry {
     /// Returns the place of an image or of a group of repositories in this registry.
     pub fn place_of(&self, image: &str) -> String {
         match image.split_once('/') {
-            Some((host, path)) => format!("{}/{}/{path}", self.base, in_path(host)),
-            None => format!("{}/{}", self.base, in_path(image)),
+            Some((host, path)) => self.own(&format!("{}/{path}", in_path(host))),
+            None => self.own(&in_path(image)),
         }
+    }
+
+    /// Returns the place of a repository, with or without a tag, that lies below the path of this
+    /// registry.
+    pub fn own(&self, repository: &str) -> String {
+        let place = format!("{}/{repository}", self.base);
+        let Some(most) = self.max_nested_paths else {
+            return place;
+        };
+        let Some((host, path)) = place.split_once('/') else {
+            return place;
+        };
+        // As `WithMaxNestedPaths` of oc-mirror v2.
+        let kept: Vec<&str> = path.splitn(most.get(), '/').collect();
+        let Some((last, before)) = kept.split_last() else {
+            return place;
+        };
+        let mut parts = vec![host];
+        parts.extend(before);
+        let last = last.replace('/', "-");
+        parts.push(&last);
+        parts.join("/")
     }
 
     /// Returns the warning about a registry that speaks plain HTTP.
@@ -63,6 +90,7 @@ impl std::str::FromStr for TargetRegistry {
                     host: named.to_owned(),
                     base: base.to_owned(),
                     is_plain,
+                    max_nested_paths: None,
                 })
             }
             _ => {
@@ -117,7 +145,11 @@ impl<'a> ImageMirrors<'a> {
         }
         let mut scopes: BTreeMap<String, MirroredScope> = BTreeMap::new();
         for reference in &references {
-            let scope = scope(reference);
+            // Repositories of one namespace need not lie side by side if paths are cut.
+            let scope = match target.max_nested_paths {
+                None => scope(reference),
+                Some(_) => reference.name(),
+            };
             let places = vec![target.place_of(&scope)];
             scopes.entry(scope).or_insert_with(|| MirroredScope {
                 pulls: MirroredPulls::default(),
@@ -138,7 +170,7 @@ impl<'a> ImageMirrors<'a> {
             let reference = ImageReference::new(image);
             let name = reference.name();
             let repository = place.rsplit_once(':').map_or(&**place, |(path, _)| path);
-            let place = format!("{}/{repository}", self.target.base);
+            let place = self.target.own(repository);
             let inherited = self.longest_scope(&name).map(|scope| MirroredScope {
                 pulls: scope.pulls,
                 // Other images of the repository lie at the usual place.
@@ -227,7 +259,12 @@ impl<'a> ImageMirrors<'a> {
 
     /// Returns a `hosts.toml` of containerd for each registry, by its folder below
     /// `/etc/containerd/certs.d`.
+    ///
+    /// There are none if paths are cut, because containerd cannot be told so.
     pub fn hosts_toml(&self) -> BTreeMap<&str, String> {
+        if self.target.max_nested_paths.is_some() {
+            return BTreeMap::new();
+        }
         let hosts = self
             .scopes
             .keys()
@@ -295,6 +332,55 @@ mod tests {
 
     fn target(text: &str) -> TargetRegistry {
         text.parse().unwrap()
+    }
+
+    #[test]
+    fn deep_paths_are_cut_as_oc_mirror_cuts_them() {
+        // Facts of oc-mirror v2 (`WithMaxNestedPaths`), but for one part: it begins with a slash there.
+        for (registry, most, image, expected) in [
+            ("r.io", 0, "q.io/a/b/c:v1", "r.io/q.io/a/b/c:v1"),
+            ("r.io", 4, "q.io/a/b/c:v1", "r.io/q.io/a/b/c:v1"),
+            ("r.io", 3, "q.io/a/b/c:v1", "r.io/q.io/a/b-c:v1"),
+            ("r.io", 2, "q.io/a/b/c:v1", "r.io/q.io/a-b-c:v1"),
+            ("r.io", 1, "q.io/a/b/c:v1", "r.io/q.io-a-b-c:v1"),
+            (
+                "r.io:5000/x/y",
+                3,
+                "q.io:443/a/b",
+                "r.io:5000/x/y/q.io-443-a-b",
+            ),
+            ("r.io/x", 2, "q.io/a@sha256:00", "r.io/x/q.io-a@sha256:00"),
+        ] {
+            let mut target = target(registry);
+            target.max_nested_paths = NonZeroUsize::new(most);
+            assert_eq!(
+                target.place_of(image),
+                expected,
+                "{registry} {most} {image}"
+            );
+        }
+    }
+
+    #[test]
+    fn each_repository_has_a_mirror_of_its_own_if_paths_are_cut() {
+        let mut target = target("r.io/olm");
+        target.max_nested_paths = NonZeroUsize::new(2);
+        let images = [format!("q.io/a/b{DIGEST}"), format!("q.io/a/c{DIGEST}")];
+        let mirrors = ImageMirrors::new(&target, images.iter().map(String::as_str), &|_| {});
+        let sets = mirrors.manifests("all");
+        let entries = sets[0]["spec"]["imageDigestMirrors"].as_array().unwrap();
+        let entries: Vec<String> = entries
+            .iter()
+            .map(|entry| format!("{} {}", entry["source"], entry["mirrors"][0]))
+            .collect();
+        assert_eq!(
+            entries,
+            [
+                r#""q.io/a/b" "r.io/olm/q.io-a-b""#,
+                r#""q.io/a/c" "r.io/olm/q.io-a-c""#
+            ]
+        );
+        assert!(mirrors.hosts_toml().is_empty());
     }
 
     /// Facts of oc-mirror v2 (855b64a3, `generateImageMirrors` and `attemptNamespaceScope`): source

@@ -42,7 +42,7 @@ impl RegistryAccess {
         target: &TargetRegistry,
         repository: &str,
     ) -> anyhow::Result<()> {
-        let reference = reference(&format!("{}/{repository}:latest", target.base))?;
+        let reference = reference(&format!("{}:latest", target.own(repository)))?;
         let checked = self.target.sources.check_push(&reference).await;
         checked.context("nothing is copied, because the registry takes no push")
     }
@@ -56,7 +56,7 @@ impl RegistryAccess {
         target: &TargetRegistry,
         repository: &str,
     ) -> anyhow::Result<()> {
-        let reference = reference(&format!("{}/{repository}:latest", target.base))?;
+        let reference = reference(&format!("{}:latest", target.own(repository)))?;
         let checked = self.target.sources.check_sparse(&reference).await;
         checked.context(
             "nothing is copied, because the registry takes no index without some of its images: remove `platforms`, or let \

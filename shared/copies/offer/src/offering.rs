@@ -151,10 +151,8 @@ impl Offering<'_> {
         let published = &state.published;
         let snapshot = state.snapshot(self.store).await?;
         let place = CatalogRepository::new(name, &published.current().source);
-        let image = format!(
-            "{}/{}:{}",
-            self.place.registry.base, place.repository, place.tag
-        );
+        let registry = &self.place.registry;
+        let image = format!("{}:{}", registry.own(&place.repository), place.tag);
         // A push is a change on purpose, so clusters poll it.
         let target = ManifestTarget::new(image, name, &place, Some(self.place.interval))?;
 

@@ -131,8 +131,7 @@ impl Pruning<'_> {
         let mut needs = RequiredImages::default();
         let name: &CatalogName = state.name();
         let place = CatalogRepository::new(name, &state.current().source);
-        let base = &self.registry.base;
-        let image = format!("{base}/{}:{}", place.repository, place.tag);
+        let image = format!("{}:{}", self.registry.own(&place.repository), place.tag);
         let source = image.parse()?;
         let reading = async {
             if !self.sources().exists(&source).await? {
@@ -198,7 +197,12 @@ impl Pruning<'_> {
             Ok(Some(all)) => {
                 let below = all.into_iter().filter(|repository| {
                     let rest = repository.strip_prefix(path);
-                    rest.is_some_and(|rest| path.is_empty() || rest.starts_with('/'))
+                    let is_cut = self.registry.max_nested_paths.is_some();
+                    rest.is_some_and(|rest| {
+                        path.is_empty()
+                            || rest.starts_with('/')
+                            || (is_cut && rest.starts_with('-'))
+                    })
                 });
                 repositories.extend(below);
             }

@@ -11,10 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use ::carry::{
-    CarriedFolder, ClusterImages, ImagePlace, ImageSupply, TargetRegistry, lock_folder,
-    remove_partial,
-};
+use ::carry::{CarriedFolder, ClusterImages, ImagePlace, ImageSupply, lock_folder, remove_partial};
 use ::sync::{Archive, Importer, SyncOptions};
 use anyhow::Context;
 use clap::{Args, Subcommand};
@@ -26,7 +23,7 @@ use self::image_set::ImageSetArgs;
 use self::prune::CarryPruneArgs;
 use self::push::CarryPushArgs;
 use self::tools::Collected;
-use crate::args::{Access, AllowArgs, RegistryArgs, ReportArgs, S3Args, StoreArgs};
+use crate::args::{Access, AllowArgs, RegistryArgs, ReportArgs, S3Args, StoreArgs, TargetArgs};
 use crate::reports::print_copies;
 use crate::{published, wiring};
 use model::CatalogName;
@@ -103,10 +100,8 @@ struct ClusterArgs {
     /// sets of other catalogs stay.
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Registry for images and catalogs. An image lies below the name of its registry:
-    /// REGISTRY/quay.io/team/app.
-    #[arg(value_name = "REGISTRY")]
-    registry: TargetRegistry,
+    #[command(flatten)]
+    target: TargetArgs,
 }
 
 impl ClusterArgs {
@@ -117,7 +112,7 @@ impl ClusterArgs {
             manifests = Some(manifests.unwrap_or_else(|| "manifests".into()));
         }
         OfferPlace {
-            registry: self.registry.clone(),
+            registry: self.target.registry(),
             manifests,
             interval: self.interval,
             namespace: self.namespace.clone(),
@@ -233,7 +228,7 @@ async fn carry_out(args: CarryOutArgs) -> anyhow::Result<Exit> {
 
 async fn carry_in(args: CarryInArgs) -> anyhow::Result<Exit> {
     let folder = &args.folder;
-    let target = &args.cluster.registry;
+    let target = &args.cluster.target.registry();
     let carried = CarriedFolder::read(folder)?;
     let tools = tools::image_tools(&args.copy, Some(target)).await?;
     let path = folder.join(&carried.archive);
@@ -290,7 +285,7 @@ async fn carry_in(args: CarryInArgs) -> anyhow::Result<Exit> {
 
 async fn carry_across(args: CarryAcrossArgs) -> anyhow::Result<Exit> {
     let set = args.image_set.read()?;
-    let target = &args.cluster.registry;
+    let target = &args.cluster.target.registry();
     let tools = tools::image_tools(&args.copy, Some(target)).await?;
     let none = tempfile::tempdir().context("cannot create a temporary folder")?;
     let dry_run = args.copy.dry_run;

@@ -1,12 +1,11 @@
 //! What `carry` made at a registry and no state of the store needs.
 
-use ::carry::TargetRegistry;
 use clap::Args;
 use offer::Pruning;
 use terminal::{Exit, print_line};
 
 use super::tools;
-use crate::args::{Access, RegistryArgs, StoreArgs};
+use crate::args::{Access, RegistryArgs, StoreArgs, TargetArgs};
 use crate::published;
 
 #[derive(Debug, Args)]
@@ -23,13 +22,12 @@ pub(super) struct CarryPruneArgs {
     /// Delete what is listed. Default: nothing is deleted.
     #[arg(long)]
     yes: bool,
-    /// Registry with the images, as in `carry in`.
-    #[arg(value_name = "REGISTRY")]
-    registry: TargetRegistry,
+    #[command(flatten)]
+    target: TargetArgs,
 }
 
 pub(super) async fn run(args: CarryPruneArgs) -> anyhow::Result<Exit> {
-    let registry = &args.registry;
+    let registry = &args.target.registry();
     let access = tools::access(&args.registries, Some(registry))?;
     let store = args.store.open_alone(Access::Read).await?;
     let mut states = Vec::new();

@@ -33,7 +33,7 @@ pub(super) struct CarryPushArgs {
 }
 
 pub(super) async fn run(args: CarryPushArgs) -> anyhow::Result<Exit> {
-    let target = &args.cluster.registry;
+    let target = &args.cluster.target.registry();
     let access = tools::access(&args.registries, Some(target))?;
     let store = args.store.open_alone(Access::Read).await?;
     let state = state(&store, &args.state).await?;
