@@ -508,8 +508,13 @@ async fn carry_in_takes_new_disks_and_push_goes_back() {
     // The store is rolled back too, and takes the next delivery.
     site.work.run("rollback index-v4-20 --previous").exits(0);
     deliver("third", 3);
-    site.carry(&format!("in third {to}")).exits(0);
+    let third = site.carry(&format!("in third {to}")).exits(0);
+    assert!(!third.stderr.contains(" is new"), "{third:#?}");
     assert!(site.offered(&target).contains("small.v3"));
+    // Another store, such as the default of another folder, does not stay unseen.
+    let other = site.carry(&format!("in third {to} --store other")).exits(0);
+    other.complains("/olm/ns/index:v4.20 is there, and the store ");
+    other.complains("/other is new");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,6 +6,9 @@ use inspect::SourceReader;
 use publish::{Mirror, MirrorSettings, PollMetrics};
 use source::{Reference, Source};
 use store::Store;
+use terminal::say;
+
+use crate::CatalogState;
 
 /// Access to registries, and the limits of what is read from them.
 pub struct RegistryAccess {
@@ -31,6 +34,31 @@ impl RegistryAccess {
         let settings = MirrorSettings::with_limits(&self.reader.limits);
         let sources = self.reader.sources.clone();
         Mirror::new(sources, store.clone(), settings, PollMetrics::default())
+    }
+
+    /// Says that a store is new though the registry has one of its catalogs: another store may know the
+    /// earlier states.
+    ///
+    /// # Errors
+    /// Fails if the registry does not answer.
+    pub async fn note_new_store(
+        &self,
+        target: &TargetRegistry,
+        states: &[CatalogState],
+        store: &str,
+    ) -> anyhow::Result<()> {
+        for state in states {
+            let place = state.place();
+            let image = format!("{}:{}", target.own(&place.repository), place.tag);
+            if self.target.sources.exists(&image.parse()?).await? {
+                say(&format!(
+                    "notice: {image} is there, and the store {store} is new: if another store filled this registry, name \
+                     that with --store, because this one knows no earlier state to go back to or to keep images for"
+                ));
+                return Ok(());
+            }
+        }
+        Ok(())
     }
 
     /// Asks the registry of the site once whether it takes a push, before anything is done.

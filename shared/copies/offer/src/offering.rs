@@ -150,7 +150,7 @@ impl Offering<'_> {
         let name = state.name();
         let published = &state.published;
         let snapshot = state.snapshot(self.store).await?;
-        let place = CatalogRepository::new(name, &published.current().source);
+        let place = state.place();
         let registry = &self.place.registry;
         let image = format!("{}:{}", registry.own(&place.repository), place.tag);
         // A push is a change on purpose, so clusters poll it.
@@ -375,10 +375,14 @@ impl CatalogState {
         self.published.name()
     }
 
+    /// Returns the repository and the tag of the catalog in the registry of a site.
+    pub fn place(&self) -> CatalogRepository {
+        CatalogRepository::new(self.name(), &self.published.current().source)
+    }
+
     /// Returns the repository of the catalog in the registry of a site.
     pub fn repository(&self) -> String {
-        let source = &self.published.current().source;
-        CatalogRepository::new(self.name(), source).repository
+        self.place().repository
     }
 
     /// Returns the images that all bundles of the state need.
