@@ -125,8 +125,11 @@ pub(super) fn is_refusal(request: &RequestSpec, response: &FetchResponse) -> boo
         status,
         StatusCode::UNAUTHORIZED | StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS
     );
-    // The usual answer of a server that expects TLS.
-    let wants_tls = status == StatusCode::BAD_REQUEST && response.url().scheme() == "http";
+    // The usual answer of a server that expects TLS. A registry answers in JSON.
+    let media_type = response.headers().get(CONTENT_TYPE);
+    let is_json = media_type.is_some_and(|found| found.as_bytes().starts_with(b"application/json"));
+    let is_bad = status == StatusCode::BAD_REQUEST && !is_json;
+    let wants_tls = is_bad && response.url().scheme() == "http";
     is_write && response.is_home && status.is_client_error() && !may_pass && !wants_tls
 }
 
