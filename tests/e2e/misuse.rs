@@ -137,11 +137,13 @@ sync mirror.example copy
 sync http://127.0.0.1:1 copy
     cannot read the origin: cannot read catalogs.json: the request failed (5 attempts): 127.0.0.1:1: cannot connect: Connection refused
 sync none copy
-    none is not a store: it has no catalogs.json
+    there is no folder none; write http://none or https://none for a mirror on a server
+sync ./none copy
+    ./none is not a store: it has no catalogs.json
 sync broken copy
     of the origin is damaged: does not decode to the content that is recorded for it
 lss
-    a similar subcommand exists: 'ls'
+    some similar subcommands exist: 'list', 'ls'
 # A fault of the program, which only tests can ask for.
 CATALOG_MIRROR_TEST_DAMAGE=all.json.gz poll --store s --catalog demo=dir:folder
     all.json.gz was made, but does not decode to the lines of the catalog: nothing was published

@@ -140,7 +140,7 @@ fn webhook_problems_are_reported_together_without_secrets() {
     work.plays(
         "1 poll --config catalogs.yaml
          ! webhook twice: another webhook has the same name
-         ! webhook bad-url: url is not
+         ! webhook bad-url: url: write http:// or https:// with a host
          ! CATALOG_MIRROR_NO_SUCH_SECRET
          ! malformed: secret number 1
          ! webhook unsigned: set one of secretFile and secretEnv

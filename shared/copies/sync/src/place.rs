@@ -23,7 +23,7 @@ impl FromStr for SyncOrigin {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         if text.starts_with("http://") || text.starts_with("https://") {
             Ok(Self::Http(Box::new(text.parse()?)))
-        } else if text.contains(['.', ':'])
+        } else if (text.contains(['.', ':']) || !text.contains('/'))
             && !text.starts_with(['.', '/'])
             && !text.contains("://")
             && !Path::new(text).exists()
@@ -39,6 +39,18 @@ impl FromStr for SyncOrigin {
 }
 
 impl SyncOrigin {
+    /// Returns the text of the origin for readers of a mirror: a folder of this machine is named by its
+    /// last part.
+    pub fn shown(&self) -> String {
+        match self {
+            Self::Store(StorePlace::Folder(folder)) => match folder.file_name() {
+                Some(name) => name.to_string_lossy().into_owned(),
+                None => self.to_string(),
+            },
+            _ => self.to_string(),
+        }
+    }
+
     /// Returns the store, if it is one.
     pub const fn store(&self) -> Option<&StorePlace> {
         match self {

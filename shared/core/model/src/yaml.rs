@@ -8,6 +8,7 @@
 ///
 /// assert_eq!(plain_error("invalid type: map, expected a sequence"), "write a list, not a mapping");
 /// assert_eq!(plain_error("expected mapping start"), "write a mapping");
+/// assert_eq!(plain_error("unknown variant `a`, expected `b` or `c`"), "write b or c, not `a`");
 /// assert_eq!(plain_error("unknown field `a`"), "unknown field `a`");
 /// ```
 pub fn plain_error(text: &str) -> String {
@@ -17,6 +18,11 @@ pub fn plain_error(text: &str) -> String {
         let wanted = kind_in_words(wanted).unwrap_or(wanted);
         let found = kind_in_words(found).unwrap_or_else(|| value_of(found));
         return format!("write {wanted}, not {found}");
+    }
+    if let Some(rest) = text.strip_prefix("unknown variant ")
+        && let Some((found, wanted)) = rest.split_once(", expected ")
+    {
+        return format!("write {}, not {found}", wanted.replace('`', ""));
     }
     if let Some(wanted) = text.strip_prefix("expected ").and_then(kind_in_words) {
         return format!("write {wanted}");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::{Availability, CatalogName};
+use model::CatalogName;
 use publish::{Catalog, ValidationMode};
 use serde_json::Value;
 use source::{Source, SourceError};
@@ -11,6 +11,7 @@ use super::hold::{OwnHold, hold_time, rules_of_text};
 use super::limits::{self, OwnLimit};
 use super::placed::PlacedCatalog;
 use super::section::Section;
+use super::values;
 use crate::problems::{Problems, count};
 
 const API_VERSION: &str = "olm.operatorframework.io/v1";
@@ -94,7 +95,7 @@ fn read(mut manifest: Section) -> Option<PlacedCatalog> {
     let annotations = metadata.section("annotations");
     let own = annotations.map(read_annotations).unwrap_or_default();
     let mut spec = manifest.require("spec").section("spec")?;
-    let availability: Option<Availability> = spec.field("availabilityMode");
+    let availability = spec.parsed("availabilityMode", values::availability);
     // Known, so that it is not refused; a mirror has no use for the order of catalogs.
     let _: Option<i32> = spec.field("priority");
     let source = spec.require("source").section("source");

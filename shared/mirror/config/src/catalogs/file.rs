@@ -3,7 +3,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use model::{Availability, CatalogName};
+use model::CatalogName;
 use publish::{Catalog, CatalogSource, ValidationMode};
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -33,7 +33,7 @@ pub(crate) fn parse_documents(text: &str) -> Result<Vec<Value>, String> {
 pub(crate) fn read_catalogs(mut section: Section, interval: Duration) -> Vec<PlacedCatalog> {
     let sources = read_source(&mut section);
     let own_interval = section.parsed("interval", poll_interval);
-    let availability: Option<Availability> = section.field("availabilityMode");
+    let availability = section.parsed("availabilityMode", values::availability);
     let signature = PlacedRule::read(&mut section);
     let validation = section.parsed("validate", |text| match text {
         // YAML 1.1 reads `off` as false.
@@ -217,6 +217,10 @@ retention: {days: 1.5} => retention, days: "1.5" is not a whole number
 retention: {grace: soon} => retention, grace: "soon" is not a duration
 retention: {weeks: 3} => unknown field weeks
 catalogs: [{name: a, source: 'x/a/a:v1', validate: always}] => catalog a, validate: "always" is not off, warn or refuse
+catalogs: [{name: a, source: 'x/a/a:v1', availabilityMode: Off}] => catalog a, availabilityMode: write Available or Unavailable, not false
+catalogs: [{name: a, source: 'x/a/a:v1', availabilityMode: available}] => write Available or Unavailable, not "available"
+catalogs: [{name: a, source: 'x/a/a:v1', interval: five minutes}] => "five minutes" is not a duration: write a number and a unit, such as 30s
+notify: {webhooks: [{name: a, url: nope, secretEnv: PATH}]} => webhook a: url: write http:// or https:// with a host, such as https://chat.example/hook
 catalogs: [{name: a, source: 'x/a/a:v1', limits: {depth: x}}] => catalog a, limits, depth:
 catalogs: [{name: a, source: 'x/a/a:v1', limits: {memoryBytes: 1GiB}}] => catalog a, limits, memoryBytes: is shared
 "#;

@@ -6,8 +6,8 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use model::PREVIOUS_MAX;
 use model::text::{is_unprintable, value_without_secrets};
+use model::{Availability, PREVIOUS_MAX};
 use source::TargetPlatform;
 
 use crate::problems::{count, out_of_range};
@@ -36,6 +36,7 @@ const SIZE_MAX: u64 = 1 << 60;
 /// use config::poll_interval;
 ///
 /// assert_eq!(poll_interval("10m"), Ok(Duration::from_secs(600)));
+/// assert_eq!(poll_interval("5 minutes"), Ok(Duration::from_secs(300)));
 /// assert!(poll_interval("0s").is_err());
 /// ```
 ///
@@ -64,6 +65,21 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         format!("{text:?} is not a duration: write a number and a unit, such as 30s, 10m or 24h")
     })?;
     within(parsed, text, Duration::ZERO..=DURATION_MAX, "0s", "365d")
+}
+
+/// Parses `availabilityMode`.
+///
+/// # Errors
+/// Another text. YAML 1.1 reads words such as `Off` as false.
+pub(crate) fn availability(text: &str) -> Result<Availability, String> {
+    match text {
+        "Available" => Ok(Availability::Available),
+        "Unavailable" => Ok(Availability::Unavailable),
+        "true" | "false" => Err(format!(
+            "write Available or Unavailable, not {text}, which On, Off, Yes and No are in YAML"
+        )),
+        _ => Err(format!("write Available or Unavailable, not {text:?}")),
+    }
 }
 
 /// Parses a size in bytes, from 1 B to 1 EiB. `kB`, `MB`, `GB` are powers of 1000, `KiB`, `MiB`,

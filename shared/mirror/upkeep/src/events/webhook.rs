@@ -66,7 +66,8 @@ fn web_url(text: &str) -> Result<Url, WebhookError> {
         Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(url),
         // The text is not quoted, because it may hold a password.
         _ => Err(WebhookError(
-            "url is not an http or https URL with a host".to_owned(),
+            "url: write http:// or https:// with a host, such as https://chat.example/hook"
+                .to_owned(),
         )),
     }
 }

@@ -182,7 +182,10 @@ async fn secrets_are_read_again_for_each_event() {
 #[test]
 fn new_webhook_reports_all_problems() {
     let unset = "the environment variable NO_SUCH_VARIABLE_IS_SET does not hold a secret";
-    let both = &["url is not an http or https URL with a host", unset][..];
+    let both = &[
+        "url: write http:// or https:// with a host, such as https://chat.example/hook",
+        unset,
+    ][..];
     for (url, expected) in [
         ("hooks", both),
         ("ftp://ci.example/hook", both),
