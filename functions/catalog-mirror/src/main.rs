@@ -11,13 +11,13 @@ mod manual;
 mod needs;
 mod polls;
 mod progress;
-mod published;
 mod reports;
 mod table;
 mod tips;
 mod wiring;
 
 use clap::CommandFactory;
+use inspect::published;
 use terminal::Exit;
 
 /// Allocator of static programs, which are those of the container image, in place of that of musl.

@@ -2,17 +2,21 @@
 
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 
-use anyhow::Context;
 use model::text::did_you_mean;
 use model::{CatalogName, Document, Sha256, Snapshot};
 use reader::{PublishedCatalogs, PublishedState, ReaderError, ReaderSettings};
 use store::Store;
 
+use crate::InspectError;
+
 /// Returns the published state of a catalog, or `None` if nothing is published.
-pub(crate) async fn find(
+///
+/// # Errors
+/// A state that cannot be read.
+pub async fn find(
     store: &Arc<dyn Store>,
     name: &CatalogName,
-) -> anyhow::Result<Option<PublishedState>> {
+) -> Result<Option<PublishedState>, InspectError> {
     let catalogs = PublishedCatalogs::new(store.clone(), ReaderSettings::default());
     match catalogs.state(name).await {
         Err(ReaderError::UnknownCatalog(_)) => Ok(None),
@@ -21,27 +25,37 @@ pub(crate) async fn find(
 }
 
 /// Returns the published state of a catalog that must be published.
-pub(crate) async fn state(
+///
+/// # Errors
+/// A state that cannot be read, and a name that no catalog of the store has.
+pub async fn state(
     store: &Arc<dyn Store>,
     name: &CatalogName,
-) -> anyhow::Result<PublishedState> {
+) -> Result<PublishedState, InspectError> {
     match find(store, name).await? {
         Some(state) => Ok(state),
-        None => anyhow::bail!("{}", unknown(&**store, name).await?),
+        None => Err(InspectError::refused(unknown(&**store, name).await?)),
     }
 }
 
 /// Returns the Snapshot of a published state.
-pub(crate) async fn snapshot(state: &PublishedState) -> anyhow::Result<Arc<Snapshot>> {
+///
+/// # Errors
+/// A Snapshot that cannot be read.
+pub async fn snapshot(state: &PublishedState) -> Result<Arc<Snapshot>, InspectError> {
     let name = state.name();
     let snapshot = state.snapshot().await;
-    snapshot.with_context(|| {
-        format!("the snapshot of {name} cannot be read; see `catalog-mirror verify`")
+    snapshot.map_err(|error| {
+        let what = format!("the snapshot of {name} cannot be read; see `catalog-mirror verify`");
+        InspectError::from(error).part(what)
     })
 }
 
 /// Returns the error for a name that no catalog of the store has.
-pub(crate) async fn unknown(store: &dyn Store, name: &CatalogName) -> anyhow::Result<String> {
+///
+/// # Errors
+/// A store that cannot be read.
+pub async fn unknown(store: &dyn Store, name: &CatalogName) -> Result<String, InspectError> {
     let names = publish::catalog_names(store).await?;
     let similar = did_you_mean(name.as_str(), names.iter().map(CatalogName::as_str));
     // A source needs a colon or a slash, so the name of a folder alone is taken for that of a
@@ -55,11 +69,14 @@ pub(crate) async fn unknown(store: &dyn Store, name: &CatalogName) -> anyhow::Re
 }
 
 /// Returns the content hash that starts with these digits, of all states of the catalogs.
-pub(crate) async fn content_hash(
+///
+/// # Errors
+/// Digits with which no content hash begins, or several.
+pub async fn content_hash(
     store: &Arc<dyn Store>,
     names: &[CatalogName],
     digits: &str,
-) -> anyhow::Result<Sha256> {
+) -> Result<Sha256, InspectError> {
     if let Ok(whole) = digits.parse() {
         return Ok(whole);
     }
@@ -69,29 +86,33 @@ pub(crate) async fn content_hash(
         found.extend(states.into_iter().map(|state| state.content_hash));
     }
     found.retain(|hash| hash.to_string().starts_with(digits));
-    match found.len() {
-        1 => found.pop_first().context("there is one"),
-        0 => {
-            anyhow::bail!(
-                "no state of the catalogs has a content hash that starts with {digits:?}; see `history NAME`"
-            )
-        }
-        count => anyhow::bail!(
+    let Some(first) = found.pop_first() else {
+        return Err(InspectError::refused(format!(
+            "no state of the catalogs has a content hash that starts with {digits:?}; see `history NAME`"
+        )));
+    };
+    if !found.is_empty() {
+        let count = 1 + found.len();
+        return Err(InspectError::refused(format!(
             "{count} states have content hashes that start with {digits:?}: write more digits"
-        ),
+        )));
     }
+    Ok(first)
 }
 
 /// Returns the named catalogs in order, or all of the store if none is named. Refuses names that no
 /// catalog of the store has.
-pub(crate) async fn names_or_all(
+///
+/// # Errors
+/// A name that no catalog of the store has.
+pub async fn names_or_all(
     store: &Arc<dyn Store>,
     names: &[CatalogName],
-) -> anyhow::Result<Vec<CatalogName>> {
+) -> Result<Vec<CatalogName>, InspectError> {
     for name in names {
         // A pointer that cannot be read is told by those who read it.
         if matches!(find(store, name).await, Ok(None)) {
-            anyhow::bail!("{}", unknown(&**store, name).await?);
+            return Err(InspectError::refused(unknown(&**store, name).await?));
         }
     }
     let mut names: BTreeSet<CatalogName> = names.iter().cloned().collect();
@@ -103,20 +124,28 @@ pub(crate) async fn names_or_all(
 }
 
 /// Returns the same as [`names_or_all`], and an error for a store without catalogs.
-pub(crate) async fn some_names(
+///
+/// # Errors
+/// As [`names_or_all`], and a store without catalogs.
+pub async fn some_names(
     store: &Arc<dyn Store>,
     names: &[CatalogName],
-) -> anyhow::Result<Vec<CatalogName>> {
+) -> Result<Vec<CatalogName>, InspectError> {
     let names = names_or_all(store, names).await?;
-    anyhow::ensure!(!names.is_empty(), "the store has no catalogs");
+    if names.is_empty() {
+        return Err(InspectError::refused("the store has no catalogs"));
+    }
     Ok(names)
 }
 
 /// Returns the receipt of the named catalogs, or of all.
-pub(crate) async fn receipt(
+///
+/// # Errors
+/// As [`names_or_all`], and a state that cannot be read.
+pub async fn receipt(
     store: &Arc<dyn Store>,
     names: &[CatalogName],
-) -> anyhow::Result<Vec<u8>> {
+) -> Result<Vec<u8>, InspectError> {
     let names = names_or_all(store, names).await?;
     Ok(sync::receipt(&**store, &names).await?.to_bytes())
 }
