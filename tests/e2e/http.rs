@@ -33,6 +33,27 @@ async fn serve_polls_reports_metrics_and_stops_on_sigterm() {
     assert_eq!(server.terminate(), Some(0));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn metrics_are_compressed_and_take_no_parameter() {
+    let server = Work::published().serve("");
+    let url = server.url("/metrics");
+    let plain = http::get(&url, &[]).await;
+    assert_eq!(http::field(&plain, "vary"), "Accept-Encoding");
+    let plain = plain.text().await.unwrap();
+    let zipped = http::get(&url, &[("accept-encoding", "gzip")]).await;
+    assert_eq!(http::field(&zipped, "content-encoding"), "gzip");
+    assert_eq!(http::field(&zipped, "vary"), "Accept-Encoding");
+    let zipped = zipped.bytes().await.unwrap();
+    assert!(zipped.len() < plain.len() / 2 && zipped.starts_with(&[0x1f, 0x8b]));
+    let none = [("accept-encoding", "gzip;q=0, identity;q=0, *;q=0")];
+    assert_eq!(http::get(&url, &none).await.status(), 406);
+    let refused = http::get(&server.url("/metrics?name=x"), &[]).await;
+    assert_eq!(refused.status(), 400);
+    assert!(refused.text().await.unwrap().contains("unknown-parameter"));
+    let head = http::request(reqwest::Method::HEAD, &url, &[]).await;
+    assert_eq!(head.status(), 200);
+}
+
 /// Waits until the server is ready.
 async fn is_ready(server: &Server) {
     until("the first polls end", async || {

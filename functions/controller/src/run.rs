@@ -114,10 +114,10 @@ async fn serve(flags: Flags) -> anyhow::Result<()> {
     }
     if let Some(address) = flags.metrics_address()? {
         let role = role.clone();
-        let page = server::metrics_route(registry, move || {
+        let page = api::beside(server::metrics_route(registry, move || {
             polls.refresh(objects.state().iter().map(|object| object.name()));
             metrics.set_role(&role.borrow());
-        });
+        }));
         let page = page.layer(middleware::from_fn_with_state(
             client.clone(),
             access::check,

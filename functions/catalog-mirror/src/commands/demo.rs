@@ -49,6 +49,7 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<()> {
     let connections = server::ServerMetrics::register(&mut registry);
     let ages = polls.clone();
     let page = server::metrics_route(registry, move || ages.refresh([NAME]));
+    let page = api::beside(page);
     let server = server::Server::new(
         server::ServerLimits::default(),
         connections,

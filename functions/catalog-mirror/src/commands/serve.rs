@@ -193,7 +193,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     };
     let until_stop = stop.clone().run_until_cancelled_owned(waiting);
     tasks.push(tokio::spawn(until_stop.map(drop)));
-    let router = api::router(catalogs, settings, requests).merge(page);
+    let router = api::router(catalogs, settings, requests).merge(api::beside(page));
     server.run(listener, router, stop.clone()).await;
     stop.cancel();
     // A poll in progress is abandoned; a collection in progress ends first.

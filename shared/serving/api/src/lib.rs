@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod app;
+mod beside;
 mod error;
 mod memory;
 mod metrics;
@@ -11,6 +12,7 @@ mod router;
 mod routes;
 mod settings;
 
+pub use beside::beside;
 pub use error::refuse;
 pub use metrics::HttpMetrics;
 pub use router::router;

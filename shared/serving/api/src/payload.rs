@@ -264,7 +264,7 @@ const fn encoder_memory(encoding: Encoding) -> u64 {
 }
 
 /// Compresses in memory. Identity returns the bytes as they are.
-fn encode_all(bytes: Bytes, coding: Encoding) -> io::Result<Bytes> {
+pub(crate) fn encode_all(bytes: Bytes, coding: Encoding) -> io::Result<Bytes> {
     let Some(mut encoder) = CodingEncoder::new(coding)? else {
         return Ok(bytes);
     };

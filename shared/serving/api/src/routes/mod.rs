@@ -35,7 +35,7 @@ const OBJECT: &str = "/{kind}/sha256/{object}";
 
 /// Size below which an answer is sent uncompressed, in bytes: with its header, a compressed one
 /// saves no packet.
-const COMPRESSED_MIN: u64 = 1 << 10;
+pub(crate) const COMPRESSED_MIN: u64 = 1 << 10;
 
 const HEALTH: &str = "/healthz";
 const READINESS: &str = "/readyz";
