@@ -54,6 +54,55 @@ async fn metrics_are_compressed_and_take_no_parameter() {
     assert_eq!(head.status(), 200);
 }
 
+/// Folders of the server tell a stranger nothing about what it serves.
+#[tokio::test(flavor = "multi_thread")]
+async fn folders_of_the_server_are_named_by_their_last_part() {
+    let work = Work::new();
+    work.write("private/team/a.json", catalogs::package("etcd", 1).1);
+    let folder = work.path("private/team").display().to_string();
+    let poll = |name: &str, source: &str| {
+        work.run(&format!("poll --store store --catalog {name}={source}"))
+    };
+    poll("team", &format!("dir:{folder}")).exits(0);
+    poll("gone", &format!("dir:{folder}/none"))
+        .exits(1)
+        .complains(&folder);
+    let composition =
+        format!("catalogs: [{{name: both, compose: {{inputs: [{{catalog: 'dir:{folder}'}}]}}}}]");
+    work.write("both.yaml", composition);
+    work.run("poll --store store --config both.yaml").exits(0);
+    work.run("sync store copy").exits(0);
+    work.run("sync copy again").exits(0);
+    for (store, source) in [("store", "dir:team"), ("again", "copy")] {
+        let server = Server::of(work.command(&format!("serve --no-poll --store {store}")));
+        let mut paths = vec!["/catalogs".to_owned()];
+        for name in ["team", "both"] {
+            for document in ["current.json", "status.json"] {
+                paths.push(format!("/catalogs/{name}/{document}"));
+            }
+        }
+        for path in paths {
+            let text = server.text(&path).await;
+            let secret = work.root().display().to_string();
+            assert!(
+                !text.contains(&secret) && !text.contains("private"),
+                "{path}: {text}"
+            );
+        }
+        let status = server.json("/catalogs/team/status.json").await;
+        assert_eq!(status["source"], source);
+    }
+    let failed = work.read("store/catalogs/gone/status.json");
+    assert!(
+        failed.contains("none") && !failed.contains("private"),
+        "{failed}"
+    );
+    // Nothing is published again because of it.
+    poll("team", &format!("dir:{folder}"))
+        .exits(0)
+        .prints("unchanged");
+}
+
 /// Waits until the server is ready.
 async fn is_ready(server: &Server) {
     until("the first polls end", async || {

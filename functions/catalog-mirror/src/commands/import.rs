@@ -43,9 +43,7 @@ pub(crate) async fn run(args: ImportArgs) -> anyhow::Result<Exit> {
     let store = args.store.open_alone(Access::Create).await?;
     let options = SyncOptions {
         trust,
-        ..args
-            .allow
-            .options(format!("archive {}", args.files[0].display()))
+        ..args.allow.options(archive_name(&args.files[0]))
     };
     let exported = described(&args.files, archive.manifest());
     let importer = Importer::new(archive, store.clone(), options);
@@ -67,6 +65,12 @@ pub(crate) async fn run(args: ImportArgs) -> anyhow::Result<Exit> {
         fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(exit)
+}
+
+/// Returns an archive as `status.json` names it, without the folders above it.
+fn archive_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    format!("archive {}", name.display())
 }
 
 /// Returns the archive in words: its file, the states that it holds, and the time of its export.

@@ -66,7 +66,7 @@ pub(crate) async fn run(args: SyncArgs) -> anyhow::Result<Exit> {
         fetch_all: args.fetch_all || matches!(args.from.store(), Some(StorePlace::Folder(_))),
         recheck: args.recheck,
         trust: wiring::trust(&args.trust)?,
-        ..args.allow.options(args.from.to_string())
+        ..args.allow.options(args.from.shown())
     };
     let copier = Copier::new(
         origin,

@@ -1,9 +1,9 @@
+use std::borrow::Cow;
 use std::{fmt, path::Path, str, time::Duration};
 
 use compose::{Composition, CompositionInput};
-use model::{
-    Availability, CatalogName, Current, INPUTS_MAX, ImageReference, Key, Sha256, text::chain,
-};
+use model::text::{chain, without_folders};
+use model::{Availability, CatalogName, Current, INPUTS_MAX, ImageReference, Key, Sha256};
 use promotion::RingSource;
 use source::{Digest, Lookaside, Source};
 use store::{ReadError, Store, StoreExt};
@@ -232,6 +232,45 @@ impl CatalogSource {
         }
     }
 
+    /// Returns the text of the source for readers of the mirror: folders of this machine are named by
+    /// their last part.
+    pub fn shown(&self) -> String {
+        self.text(without_folders)
+    }
+
+    /// Returns a text about the catalog, such as an error, for readers of the mirror.
+    pub(crate) fn shown_text(&self, text: &str) -> String {
+        let pulled: Vec<&Source> = match self {
+            Self::Pulled(pulled) => vec![&pulled.source],
+            Self::Composed(composed) => composed.pulled().collect(),
+            Self::Ring(_) => Vec::new(),
+        };
+        let mut shown = text.to_owned();
+        for path in pulled.into_iter().filter_map(Source::local_path) {
+            // In the root there is no folder to hide.
+            let has_folders = path.components().count() > 2;
+            if let Some(name) = path.file_name().filter(|_| has_folders) {
+                shown = shown.replace(&*path.to_string_lossy(), &name.to_string_lossy());
+            }
+        }
+        shown
+    }
+
+    /// Returns the text of the source, in which each source or input is shown by `shown`.
+    fn text(&self, shown: impl Fn(&str) -> Cow<'_, str>) -> String {
+        let composed = match self {
+            Self::Pulled(pulled) => return shown(&pulled.source.to_string()).into_owned(),
+            Self::Ring(ring) => return ring.to_string(),
+            Self::Composed(composed) => composed,
+        };
+        let inputs = &composed.composition.inputs;
+        let names: Vec<_> = inputs.iter().map(|input| shown(input.name())).collect();
+        let json = serde_json::to_vec(&composed.composition);
+        let json = json.expect("a composition has texts and lists only");
+        let hash = Sha256::of(&json).to_string();
+        format!("compose:{}#{}", names.join(","), &hash[..HASH_DIGITS])
+    }
+
     /// Returns the names of the published catalogs that a composition is made of, or the one that a
     /// ring follows.
     pub fn inputs(&self) -> impl Iterator<Item = &CatalogName> {
@@ -255,6 +294,14 @@ impl ComposedInput {
 }
 
 impl ComposedSource {
+    /// Returns the sources that are pulled for it.
+    fn pulled(&self) -> impl Iterator<Item = &Source> {
+        self.inputs.iter().filter_map(|input| match &input.place {
+            InputPlace::Published { .. } => None,
+            InputPlace::Pulled(pulled) => Some(&pulled.source),
+        })
+    }
+
     /// Parses the inputs and additions of a composition. Relative paths start at `folder`.
     ///
     /// # Errors
@@ -318,7 +365,14 @@ impl ComposedSource {
         let mut published = Vec::new();
         for name in catalog_names(store).await? {
             let key = Key::Current(name.clone());
-            if let Some((current, _)) = store.read_document::<Current>(&key).await? {
+            let Some((current, _)) = store.read_document::<Current>(&key).await? else {
+                continue;
+            };
+            // Two folders may have one name.
+            if !matches!(
+                current.source.reference.split_once(':'),
+                Some(("dir" | "oci", _))
+            ) {
                 published.push((name, current.source));
             }
         }
@@ -388,21 +442,7 @@ impl fmt::Display for CatalogSource {
     /// Writes a source and a ring as they are configured, and a composition as `compose:` with the names of its
     /// inputs and a hash, so that a changed composition has another text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Pulled(pulled) => pulled.source.fmt(f),
-            Self::Ring(ring) => ring.fmt(f),
-            Self::Composed(composed) => {
-                let names: Vec<&str> = composed
-                    .composition
-                    .inputs
-                    .iter()
-                    .map(CompositionInput::name)
-                    .collect();
-                let json = serde_json::to_vec(&composed.composition).map_err(|_| fmt::Error)?;
-                let hash = Sha256::of(&json).to_string();
-                write!(f, "compose:{}#{}", names.join(","), &hash[..HASH_DIGITS])
-            }
-        }
+        f.write_str(&self.text(|text| text.into()))
     }
 }
 

@@ -143,7 +143,7 @@ impl<'a> Attempt<'a> {
     pub(super) async fn verify(&self) -> Result<SourceRef, PollError> {
         let base = self.transaction.base();
         let known = base.filter(|_| !self.poll.options.force);
-        let reference = self.poll.catalog.source.to_string();
+        let reference = self.poll.catalog.source.shown();
         self.found
             .verify(&self.poll.images, reference, known.map(|base| &base.source))
             .await
@@ -333,7 +333,7 @@ impl<'a> Attempt<'a> {
             return true;
         }
         let published = self.transaction.base().map(|base| &base.source.reference);
-        source.composed().is_some() && published != Some(&source.to_string())
+        source.composed().is_some() && published != Some(&source.shown())
     }
 
     /// Returns everything that decides the result of pulling the revision, the published state

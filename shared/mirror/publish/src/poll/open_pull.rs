@@ -157,7 +157,7 @@ pub(super) async fn begin(
             error: Some(
                 "the first poll has not ended: it is running, or its process died".to_owned(),
             ),
-            ..Status::new(catalog.source.to_string(), Outcome::Failed, now)
+            ..Status::new(catalog.source.shown(), Outcome::Failed, now)
         });
         if !is_counted || next.open_pulls_of(inputs).is_none() {
             next.begin_pull(inputs, now);

@@ -219,9 +219,12 @@ impl Mirror {
         let times = self.known.note_poll(name, now, is_success);
         let pull = learned.pull.as_ref();
         let duration_ms = report.duration.as_millis().try_into().unwrap_or(u64::MAX);
+        let notices = learned.notices;
         let ended = Status {
             last_success: times.last_success,
-            error: report.error_text(),
+            error: report
+                .error_text()
+                .map(|error| catalog.source.shown_text(&error)),
             duration_ms,
             pull_ms: is_pull(&report).then_some(duration_ms),
             bytes_pulled: report.bytes_pulled,
@@ -229,9 +232,14 @@ impl Mirror {
             empty_layers: learned.empty_layers,
             rejected: pull.and_then(|pull| pull.rejected(report.outcome, report.error.as_ref()?)),
             validation: report.validation,
-            notices: learned.notices,
+            notices: notices.map(|notices| {
+                notices
+                    .iter()
+                    .map(|notice| catalog.source.shown_text(notice))
+                    .collect()
+            }),
             next_at: report.next_at(),
-            ..Status::new(catalog.source.to_string(), report.outcome, now)
+            ..Status::new(catalog.source.shown(), report.outcome, now)
         };
         let next = |before: Option<&Status>| {
             let mut next = ended.clone().after(before);
