@@ -9,6 +9,8 @@ serve "$STORE"
 need_python_tools
 curl -sSf "$URL/openapi.json" >"$WORK/openapi.json"
 succeeds "openapi-spec-validator accepts the document" openapi-spec-validator "$WORK/openapi.json"
+need_redocly
+succeeds "redocly accepts the document" "$REDOCLY" lint "$WORK/openapi.json"
 
 # An answer under way is finished, though slowly.
 curl -sSf --limit-rate 8M "$URL/catalogs/h/api/v1/all" >"$WORK/slow" &

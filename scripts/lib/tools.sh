@@ -41,6 +41,7 @@ PYTHON_TOOLS=("moto[server]==5.2.5" cfn-lint==1.58.0 openapi-spec-validator kube
   "$AWS_CLI" "$SAM_CLI" "$CARGO_LAMBDA")
 # The last version for Node.js 20.
 RENOVATE_PACKAGE=renovate@39.264.1
+REDOCLY_PACKAGE=@redocly/cli@2.77.0
 NODE_TOOLS=(puppeteer-core@24.43.1 axe-core@4.14.1 openapi-typescript@7.13.0 typescript@5.9.3)
 
 # Installs what scripts/checks/run needs by default. MinIO and cosign take minutes to build and are used by long checks only.
@@ -220,6 +221,13 @@ need_node() {
 need_renovate() {
   need_npm renovate "$RENOVATE_PACKAGE"
   RENOVATE=$NPM_FOLDER/node_modules/.bin/renovate
+}
+
+# REDOCLY is the program afterwards.
+need_redocly() {
+  need_npm redocly "$REDOCLY_PACKAGE"
+  REDOCLY=$NPM_FOLDER/node_modules/.bin/redocly
+  export REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true
 }
 
 # need_npm NAME PACKAGE...: installs packages into a folder of that name, once. NPM_FOLDER is set afterwards.

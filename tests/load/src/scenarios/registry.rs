@@ -25,7 +25,7 @@ impl Client {
     }
 
     async fn repositories(&mut self, catalog: &str) -> Result<(), Violation> {
-        let version = CheckedRequest::of("/v2/", "", Expectation::Body);
+        let version = CheckedRequest::of("/v2", "", Expectation::Body);
         self.must_get(&version).await?;
         let wanted = CheckedRequest::of("/v2/_catalog", "", Expectation::Body);
         let is_listed = has(&self.json::<Value>(&wanted).await?["repositories"], catalog);

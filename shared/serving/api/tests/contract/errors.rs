@@ -171,7 +171,7 @@ async fn unavailable_catalog_is_unknown() {
         .map(|route| format!("/catalogs/demo/{route}"));
     for path in paths.chain(registry_routes.map(|route| format!("/v2/demo/{route}"))) {
         let shown = world.show(&path, &[]).await;
-        let code = if path.starts_with("/v2/") {
+        let code = if path.starts_with("/v2") {
             "NAME_UNKNOWN"
         } else {
             "unknown-"

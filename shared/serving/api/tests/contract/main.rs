@@ -1,5 +1,6 @@
 //! Every route of the contract, from request to status, headers and body.
 
+mod answers;
 mod changes;
 mod codings;
 mod conditions;

@@ -225,7 +225,7 @@ fn challenges_offer_the_described_schemes_and_basic_alone_to_registry_clients() 
         .filter_map(|scheme| scheme["scheme"].as_str());
     for (path, expected) in [
         ("/catalogs", described.collect()),
-        ("/v2/", BTreeSet::from(["basic"])),
+        ("/v2", BTreeSet::from(["basic"])),
         ("/v2/demo/tags/list", BTreeSet::from(["basic"])),
     ] {
         let answer = refuse(&Method::GET, path, StatusCode::UNAUTHORIZED);
