@@ -5,7 +5,7 @@ use inspect::{PlacedFinding, Validation, shard_lines};
 use model::CatalogName;
 use source::Source;
 use store::Store;
-use terminal::{Exit, print_report, print_text};
+use terminal::{Exit, print_report, print_text, wrapped};
 
 use crate::args::{self, Access, CatalogAccess};
 use crate::table::{Column, Table, print_table};
@@ -93,14 +93,15 @@ fn print_validation(validation: &Validation) -> anyhow::Result<()> {
         rest => format!("and {rest} more findings\n"),
     };
     let others: u64 = validation.documents.other.values().sum();
-    print_text(&format!(
-        "{rest}{}: {} errors, {} errors of opm serve alone, {} warnings; {} documents of OLM, {others} of other schemas\n",
+    let sum = format!(
+        "{}: {} errors, {} errors of opm serve alone, {} warnings; {} documents of OLM, {others} of other schemas",
         if validation.valid { "valid" } else { "invalid" },
         validation.errors,
         validation.serve_errors,
         validation.warnings,
         validation.documents.known,
-    ))
+    );
+    print_text(&format!("{rest}{}", wrapped(&sum)))
 }
 
 impl Table for PlacedFinding {

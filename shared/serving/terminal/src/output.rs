@@ -8,6 +8,8 @@ use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use model::CatalogName;
 use serde::Serialize;
 
+use crate::table::wrapped;
+
 /// Longest text in a cell or a line, in characters. Names and messages of a catalog may have any
 /// length.
 const TEXT_CHARS: usize = 2000;
@@ -37,18 +39,20 @@ pub fn is_shown(output: Output) -> bool {
     output as u8 <= SHOWN.load(Ordering::Relaxed)
 }
 
-/// Prints a line of a report of what was done, unless reports are hidden.
+/// Prints a line of a report of what was done, unless reports are hidden. At a terminal it is
+/// wrapped.
 pub fn print_done(line: &str) -> anyhow::Result<()> {
     if is_shown(Output::Reports) {
-        print_line(line)?;
+        print_text(&wrapped(line))?;
     }
     Ok(())
 }
 
-/// Prints a remark, which tells no failure, to standard error, unless remarks are hidden.
+/// Prints a remark, which tells no failure, to standard error, unless remarks are hidden. At a
+/// terminal it is wrapped.
 pub fn remark(line: &str) {
     if is_shown(Output::Remarks) {
-        say(line);
+        say_out(&wrapped(&model::text::line(line, usize::MAX)));
     }
 }
 

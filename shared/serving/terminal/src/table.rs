@@ -1,5 +1,6 @@
 //! Tables and remarks that fit a terminal: what is too wide is wrapped, and nothing is cut off.
 
+use std::ops::Range;
 use std::{io, iter};
 
 use comfy_table::{ColumnConstraint, Width, presets};
@@ -15,7 +16,8 @@ pub fn print_rows(heads: &[&str], rows: &[Vec<String>]) -> anyhow::Result<()> {
 }
 
 /// Prints rows, in red where they failed. At a terminal, cells that are too wide for it are wrapped
-/// at their spaces. Escapes what a catalog could use to change the terminal.
+/// at their spaces. Columns that do not fit even so continue on a line below, so that each name is
+/// whole. Escapes what a catalog could use to change the terminal.
 pub fn print_marked(
     heads: &[&str],
     rows: &[Vec<String>],
@@ -40,16 +42,67 @@ fn laid_out(
     let head: Vec<String> = heads.iter().map(|head| (*head).to_owned()).collect();
     let cells = |row: &Vec<String>| row.iter().map(|cell| printable(cell)).collect();
     let rows: Vec<Vec<String>> = iter::once(head).chain(rows.iter().map(cells)).collect();
-    let widths = widths(&rows, columns.unwrap_or(usize::MAX));
+    let parts = parts(&rows, columns.unwrap_or(usize::MAX));
     let mut lines = String::new();
     for (row, is_failed) in rows.iter().zip(iter::once(false).chain(failed)) {
         let (begin, end) = if is_failed { (RED, RESET) } else { ("", "") };
-        for line in row_lines(row, &widths) {
-            // The table pads its last column with spaces.
-            lines += &format!("{begin}{}{end}\n", line.trim_end());
+        for part in &parts {
+            let cells = &row[part.columns.clone()];
+            if part.indent > 0 && cells.iter().all(String::is_empty) {
+                continue;
+            }
+            for line in row_lines(cells, &part.widths) {
+                // The table pads its last column with spaces.
+                let line = format!("{:indent$}{line}", "", indent = part.indent);
+                lines += &format!("{begin}{}{end}\n", line.trim_end());
+            }
         }
     }
     lines
+}
+
+/// Columns that stand side by side. The parts of a row stand one below the other.
+struct TablePart {
+    columns: Range<usize>,
+    widths: Vec<usize>,
+    /// Spaces in front.
+    indent: usize,
+}
+
+/// Spaces in front of the second part of a row and of further ones.
+const PART_INDENT: usize = 3;
+
+/// Divides the columns into as few parts as fit. A part has at least one column.
+fn parts(rows: &[Vec<String>], most: usize) -> Vec<TablePart> {
+    let least = least_widths(rows);
+    let mut ends = Vec::new();
+    let mut taken = 0;
+    for (at, width) in least.iter().enumerate() {
+        let width = width + PADDING;
+        if at > 0 && taken + width > most {
+            ends.push(at);
+            taken = PART_INDENT;
+        }
+        taken += width;
+    }
+    ends.push(least.len());
+    let mut parts = Vec::new();
+    let mut start = 0;
+    for end in ends {
+        let indent = if start == 0 { 0 } else { PART_INDENT };
+        let columns = start..end;
+        let cells: Vec<Vec<String>> = rows
+            .iter()
+            .map(|row| row[columns.clone()].to_vec())
+            .collect();
+        parts.push(TablePart {
+            widths: widths(&cells, most.saturating_sub(indent)),
+            columns,
+            indent,
+        });
+        start = end;
+    }
+    parts
 }
 
 /// Width of a cell that is not wrapped, such as a size with its unit.
@@ -58,11 +111,7 @@ const SHORT_CELL: usize = 12;
 /// Returns the widths of the columns. The widest ones shrink until all fit, but not below their
 /// longest word.
 fn widths(rows: &[Vec<String>], most: usize) -> Vec<usize> {
-    let words: Vec<Vec<String>> = rows
-        .iter()
-        .map(|row| row.iter().map(|cell| breakable(cell)).collect())
-        .collect();
-    let least = content_widths(&words);
+    let least = least_widths(rows);
     let mut widths = content_widths(rows);
     let mut total: usize = widths.iter().map(|width| width + PADDING).sum();
     while total > most {
@@ -74,6 +123,15 @@ fn widths(rows: &[Vec<String>], most: usize) -> Vec<usize> {
         total -= 1;
     }
     widths
+}
+
+/// Returns the widths of the longest words.
+fn least_widths(rows: &[Vec<String>]) -> Vec<usize> {
+    let words: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| row.iter().map(|cell| breakable(cell)).collect())
+        .collect();
+    content_widths(&words)
 }
 
 /// Returns a cell with each of its words on a line.
@@ -159,6 +217,21 @@ mod tests {
         let name = "x".repeat(100);
         let text = table(&[&[&name, "a b"], &["y", "z"]], Some(40));
         assert!(text.contains(&name), "{text}");
+    }
+
+    #[test]
+    fn columns_that_do_not_fit_continue_below_with_their_heads() {
+        let rows: [&[&str]; 2] = [&["a-long-name-of-a-package", "12-digits-x"], &["b", ""]];
+        let lines = [
+            " NAME",
+            "    WAY",
+            " a-long-name-of-a-package",
+            "    12-digits-x",
+            "\u{1b}[31m b\u{1b}[0m",
+        ];
+        assert_eq!(table(&rows, Some(30)), lines.join("\n") + "\n");
+        let whole = table(&rows, Some(39));
+        assert_eq!(whole.lines().count(), 3, "{whole}");
     }
 
     #[test]
