@@ -81,7 +81,7 @@ for step in $(steps); do
   same_lines "step $step: it proposes the moves of heads in the ImageSetConfiguration" "$(proposed '^imageset')" "$expected"
   same_lines "step $step: and in the Subscriptions" "$(proposed '^subscription')" "$expected"
 done
-matches "heads moved" "$moves" '^[1-9]'
+matches "$moves heads moved" "$moves" '^[1-9]'
 configure "7 days"
 succeeds "Renovate looks with a minimum age" look
 is "a minimum age holds them" "$(proposed .)" ""
