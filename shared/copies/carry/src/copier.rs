@@ -12,7 +12,7 @@ use source::{Digest, Reference, Source, Sources};
 
 use crate::image_folder::ImageFolder;
 use crate::images::{disk_path, registry_image};
-use crate::prune::{is_list_tag, mark_tag};
+use crate::prune::{additional_tag, is_list_tag, mark_tag};
 use crate::skopeo::shown;
 use crate::{CarriedImage, CarryError, MissingImage, SayLine, Skopeo, TargetRegistry};
 
@@ -224,6 +224,11 @@ impl ImageCopier<'_> {
         of: usize,
     ) -> Result<Option<BTreeMap<String, u64>>, CarryError> {
         if self.to.has(self.sources, image, self.rechecks).await? {
+            // A catalog may have needed it until now.
+            if let (ImagePlace::Target(target), true) = (self.to, image.additional && !self.dry_run)
+            {
+                self.mark(image, target).await;
+            }
             return Ok(None);
         }
         let from = match self.from {
@@ -301,17 +306,19 @@ impl ImageCopier<'_> {
             .collect())
     }
 
-    /// Marks an image that was copied under its own tag, so that `carry prune` knows it. Without a
-    /// mark it stays.
+    /// Gives an image the tag by which `carry prune` knows it: an additional one, which stays, or one
+    /// that was copied under its own tag. Without it the image stays.
     async fn mark(&self, image: &CarriedImage, target: &TargetRegistry) {
         let reference = image.reference();
-        let is_of_catalog = image.target.is_none() && !image.additional;
-        let Some(tag) = reference.tag.as_ref().filter(|_| is_of_catalog) else {
-            return;
+        let mark = match &reference.tag {
+            _ if image.target.is_some() => return,
+            _ if image.additional => additional_tag(&image.digest),
+            Some(tag) => mark_tag(&image.digest, tag),
+            None => return,
         };
-        if let Err(error) = self.try_mark(image, tag, target).await {
+        if let Err(error) = self.try_mark(image, &mark, target).await {
             (self.say)(&format!(
-                "notice: {}: `carry prune` will leave it, because it cannot be marked: {}",
+                "notice: {}: it cannot be marked for `carry prune`: {}",
                 image.image,
                 chain(&error)
             ));
@@ -321,7 +328,7 @@ impl ImageCopier<'_> {
     async fn try_mark(
         &self,
         image: &CarriedImage,
-        tag: &str,
+        mark: &str,
         target: &TargetRegistry,
     ) -> Result<(), CarryError> {
         let place = registry_image(&target.place_of(&image.image))?;
@@ -329,8 +336,7 @@ impl ImageCopier<'_> {
             return Ok(());
         };
         let digest = parsed(&image.digest)?;
-        let mark = mark_tag(&image.digest, tag);
-        Ok(self.sources.add_tag(reference, &digest, &mark).await?)
+        Ok(self.sources.add_tag(reference, &digest, mark).await?)
     }
 
     /// Returns the folder of an image that was copied before, if it is whole.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use source::{Digest, Source, Sources};
 
 use crate::folder::keep_each_once;
-use crate::prune::carried_tag;
+use crate::prune::{additional_tag, carried_tag};
 use crate::{
     CarryError, ImageSupply, MissingImage, SayLine, TargetRegistry, WantedImages, printable,
 };
@@ -185,7 +185,7 @@ impl CarriedImage {
         // Registries such as Quay remove an image without a tag.
         let tag = match &reference.tag {
             Some(tag) => tag.clone(),
-            None if self.additional => carried_tag(&self.digest).replace("carried", "additional"),
+            None if self.additional => additional_tag(&self.digest),
             None => carried_tag(&self.digest),
         };
         format!("docker://{}:{tag}", target.place_of(&reference.name()))

@@ -20,6 +20,11 @@ pub(crate) fn carried_tag(digest: &str) -> String {
     format!("carried-{}", hex.chars().take(DIGITS).collect::<String>())
 }
 
+/// Returns the tag of an additional image, which keeps it.
+pub(crate) fn additional_tag(digest: &str) -> String {
+    carried_tag(digest).replacen("carried", "additional", 1)
+}
+
 /// Returns the tag which says that `carry` gave an image its tag. An image may have other tags, of
 /// other people.
 pub(crate) fn mark_tag(digest: &str, tag: &str) -> String {
@@ -226,6 +231,7 @@ mod tests {
         let attached = |name: &str| digest(name).to_string().replace(':', "-");
         match tag.split_once('/') {
             None if tag == "carried" => carried_tag(of.as_str()),
+            None if tag == "additional" => additional_tag(of.as_str()),
             Some(("mark", tag)) => mark_tag(of.as_str(), &full_tag(tag, of)),
             Some(("list", name)) => attached(name),
             Some(("sig", name)) => format!("{}.sig", attached(name)),
@@ -245,6 +251,11 @@ mod tests {
             ("v1 a; latest b", "", ""),
             ("carried-00000000000000000000000000000000 a", "", ""),
             ("carried-mine a; carried b", "", "b"),
+            (
+                "carried a; additional a; v1 b; mark/v1 b; additional b",
+                "",
+                "",
+            ),
             // Copied by tag.
             ("v1 a; mark/v1 a", "", "a"),
             ("v1 a; mark/v1 a", "v1", ""),
