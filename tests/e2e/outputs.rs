@@ -38,6 +38,7 @@ const LINES: &[&str] = &[
     "carry across wrong-isc.yaml @host/x --skopeo ./skopeo",
     "carry across isc.yaml @host/x --skopeo ./skopeo --plain-http @host --store across",
     "carry push c @host/x --plain-http @host --store store --manifests pushed",
+    "carry prune @host/x --plain-http @host --store store",
     "search --store store",
     "search --store store pkg",
     "validate --store store c",

@@ -195,7 +195,9 @@ impl Pruning<'_> {
         };
         match self.sources().repositories(&self.reference(any)?).await {
             Ok(Some(all)) => {
-                let below = all.into_iter().filter(|repository| {
+                // A name that no reference can have is none of `carry`.
+                let named = all.into_iter().filter(|name| self.reference(name).is_ok());
+                let below = named.filter(|repository| {
                     let rest = repository.strip_prefix(path);
                     let is_cut = self.registry.max_nested_paths.is_some();
                     rest.is_some_and(|rest| {
