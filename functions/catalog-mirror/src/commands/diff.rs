@@ -80,7 +80,7 @@ async fn other_catalog(
 ) -> anyhow::Result<Option<PublishedState>> {
     let named = args.old.as_deref().filter(|_| args.new.is_none());
     match named.and_then(|text| text.parse().ok()) {
-        Some(name) => published::find(store, &name).await,
+        Some(name) => Ok(published::find(store, &name).await?),
         None => Ok(None),
     }
 }

@@ -87,7 +87,8 @@ impl Store for S3Store {
         bytes: Bytes,
         condition: Condition,
     ) -> Result<Version, StoreError> {
-        self.write(key, &ObjectBytes::Memory(bytes), &condition).await
+        self.write(key, &ObjectBytes::Memory(bytes), &condition)
+            .await
     }
 
     async fn stage(&self) -> Result<Box<dyn Staged>, StoreError> {

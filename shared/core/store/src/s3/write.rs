@@ -49,11 +49,7 @@ impl<'a> NewObject<'a> {
             .sha256(key)
             .await
             .map_err(|error| StoreError::failed(Operation::Put, key, error))?;
-        Ok(Self {
-            key,
-            bytes,
-            sha256,
-        })
+        Ok(Self { key, bytes, sha256 })
     }
 
     /// Returns the time limits of its put. The commit of a pointer keeps the limits of the
@@ -153,11 +149,7 @@ impl S3Store {
     }
 
     fn put_request(&self, object: &NewObject<'_>, condition: &Condition) -> PutObjectFluentBuilder {
-        let NewObject {
-            key,
-            bytes,
-            sha256,
-        } = object;
+        let NewObject { key, bytes, sha256 } = object;
         let encoding = key.encoding().content_encoding();
         let request = self
             .bucket
