@@ -984,7 +984,7 @@ function failed(at) {
   return (error) => {
     if (error.status === 404) return notFound(at, text(sentence(error.message.replace(/^404: /, '')), 1000));
     const said = error instanceof Failure || error instanceof TypeError ? error.message : `The answer cannot be used: ${error.message}`;
-    return [heading('Error'), el('p', { class: 'note warn' }, text(said, 1000)), el('p', { class: 'buttons' }, el('button', { type: 'button', click: show }, 'Try again'), el('a', { href: '#/' }, 'Catalogs'))];
+    return [heading('Error'), el('p', { class: 'note warn' }, text(said, 1000)), el('p', { class: 'buttons' }, el('button', { type: 'button', click: show }, 'Try again'), ' ', el('a', { href: '#/' }, 'Catalogs'))];
   };
 }
 
