@@ -4,13 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
+use inspect::published;
 use model::CatalogName;
 use model::text::{did_you_mean, value_without_secrets};
 use source::Source;
 use sync::{ReadCatalog, SyncError};
 
 use crate::args::{Access, CatalogAccess, is_source};
-use crate::{compositions, published, wiring};
+use crate::{compositions, wiring};
 
 /// Help of an argument that names such a catalog.
 pub(crate) const CATALOG_HELP: &str = "\

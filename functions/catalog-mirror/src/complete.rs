@@ -15,11 +15,11 @@ use clap_complete::engine::{
 };
 use clap_complete::env::Shells;
 use clap_complete::{CompleteEnv, Shell};
+use inspect::published;
 use model::is_plain_name;
 use store::{FolderStore, Store};
 
 use crate::args::DEFAULT_STORE;
-use crate::published;
 
 /// Variable by which the script of a shell asks.
 const VARIABLE: &str = "CATALOG_MIRROR_COMPLETE";

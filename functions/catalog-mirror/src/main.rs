@@ -8,7 +8,6 @@ mod compositions;
 #[cfg(feature = "grpc")]
 mod grpc_listener;
 mod manual;
-mod needs;
 mod polls;
 mod progress;
 mod reports;

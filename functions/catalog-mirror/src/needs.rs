@@ -7,22 +7,28 @@ use model::CatalogName;
 use olm::{BundleSelection, RequiredImages};
 use store::Store;
 
-use crate::published;
+use crate::{InspectError, published};
 
 /// Returns the images that all bundles of the catalogs need.
-pub(crate) async fn required(
+///
+/// # Errors
+/// A state that cannot be read, and a choice that a catalog does not fit.
+pub async fn required(
     store: &Arc<dyn Store>,
     names: &[CatalogName],
-) -> anyhow::Result<RequiredImages> {
+) -> Result<RequiredImages, InspectError> {
     Ok(find(store, names, &BundleSelection::default()).await?.needs)
 }
 
 /// Returns the images that a choice of packages and channels of the catalogs needs.
-pub(crate) async fn find(
+///
+/// # Errors
+/// A state that cannot be read, and a choice that a catalog does not fit.
+pub async fn find(
     store: &Arc<dyn Store>,
     names: &[CatalogName],
     choice: &BundleSelection,
-) -> anyhow::Result<FoundImages> {
+) -> Result<FoundImages, InspectError> {
     let mut found = FoundImages::default();
     for name in names {
         let state = published::state(store, name).await?;
@@ -35,7 +41,7 @@ pub(crate) async fn find(
             .iter()
             .filter(|shard| choice.takes(&shard.name))
         {
-            let package = inspect::package(&state, shard).await?;
+            let package = crate::package(&state, shard).await?;
             needs.add(name.as_str(), &shard.name, &package, choice)?;
             parts.extend(found.add_package(&shard.name, &package, choice)?);
         }

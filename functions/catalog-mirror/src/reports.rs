@@ -1,7 +1,7 @@
 //! Reports of polls and copies, which several commands print.
 
-use model::Outcome;
-use publish::{ChangedPackages, Report};
+use model::{ChangedPackages, Outcome};
+use publish::Report;
 use sync::SyncReport;
 use terminal::{Exit, bytes, cell, millis, print_error, remark, say, short};
 

@@ -2,7 +2,7 @@ use std::{slice, sync::Arc};
 
 use anyhow::Context;
 use clap::Args;
-use inspect::{between_sources, held_changes};
+use inspect::{between_sources, held_changes, published};
 use model::Snapshot;
 use olm::Changes;
 use reader::PublishedState;
@@ -11,7 +11,7 @@ use store::{Store, find_stored};
 use terminal::{Exit, print_rows, print_text, short};
 
 use crate::args::{self, Access, CatalogAccess, KeyArgs, files_and_keys};
-use crate::{published, wiring};
+use crate::wiring;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -1,11 +1,10 @@
 use clap::Args;
-use model::CatalogName;
-use publish::ChangedPackages;
+use inspect::published;
+use model::{CatalogName, ChangedPackages};
 use terminal::{age, cell, print_line, short};
 use upkeep::HistoryState;
 
 use crate::args::{Access, StoreArgs};
-use crate::published;
 use crate::reports::{HELD_BACK, changes};
 use crate::table::{Column, Table, print};
 

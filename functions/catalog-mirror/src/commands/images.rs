@@ -1,11 +1,12 @@
 use carry::{ImageChecks, check_images, images_document, missing, pullable, skopeo_sync};
 use clap::{Args, ValueEnum};
+use inspect::{needs, published};
 use model::CatalogName;
 use olm::BundleSelection;
 use terminal::{Exit, print_json, print_text, remark, say};
 
 use crate::args::{Access, CatalogAccess};
-use crate::{needs, published, wiring};
+use crate::wiring;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

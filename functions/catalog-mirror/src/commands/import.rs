@@ -10,9 +10,9 @@ use model::Outcome;
 use terminal::{Exit, printable, remark, short};
 
 use crate::args::{Access, AllowArgs, ReportArgs, StoreArgs, TrustArgs};
-use crate::published::receipt;
 use crate::reports::print_copies;
 use crate::{progress, wiring};
+use inspect::published::receipt;
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {

@@ -2,13 +2,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use clap::Args;
+use inspect::published;
 use model::{CatalogName, Current, Facts, Key, SearchPackage, ShardRef, Status, Verified};
 use olm::SEARCH;
 use serde::Serialize;
 use store::{Store, StoreExt, read_stored};
 
 use crate::args::{Access, StoreArgs};
-use crate::published;
 use crate::reports::{HELD_BACK, words};
 use crate::table::{Column, Table, print};
 use terminal::{age, bytes, cell, print_line, printable, short};

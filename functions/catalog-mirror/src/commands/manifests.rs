@@ -10,13 +10,13 @@ use carry::{
 };
 use clap::{Args, ValueEnum};
 use config::poll_interval;
+use inspect::{needs, published};
 use model::CatalogName;
 use serde_json::Value;
 use store::Store;
 use terminal::{print_text, say};
 
 use crate::args::{Access, StoreArgs};
-use crate::{needs, published};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -1,11 +1,11 @@
 use std::slice;
 
 use clap::Args;
+use inspect::published;
 use model::CatalogName;
 use terminal::{Exit, print_done, print_failure, printable};
 
 use crate::args::{Access, StoreArgs};
-use crate::published;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use clap::Args;
+use inspect::published;
 use model::CatalogName;
 use model::text::chain;
 use serde::Serialize;
@@ -8,7 +9,6 @@ use store::Store;
 use terminal::{Exit, join, print_done, print_failure, print_report};
 
 use crate::args::{Access, StoreArgs};
-use crate::published;
 
 #[derive(Debug, Args)]
 pub(crate) struct RmArgs {

@@ -1,12 +1,13 @@
 use std::slice;
 
 use clap::{ArgGroup, Args};
+use inspect::published;
 use model::CatalogName;
 use upkeep::RollbackOptions;
 
 use crate::args::{Access, KeyArgs, ReportArgs, StoreArgs, files_and_keys};
 use crate::reports::print_polls;
-use crate::{published, wiring};
+use crate::wiring;
 use terminal::Exit;
 
 #[derive(Debug, Args)]

@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use clap::{Args, builder::RangedU64ValueParser};
+use inspect::published;
 use model::{CatalogName, Facts, SearchPackage, Sha256, text::chain};
 use olm::{
     SEARCH, SEARCH_LIMIT_MAX, SearchFacet, SearchHit, SearchIndex, SearchQuery, SearchResults,
@@ -10,7 +11,6 @@ use serde::Serialize;
 use store::{Store, read_stored};
 
 use crate::args::{Access, StoreArgs};
-use crate::published;
 use terminal::{Exit, cut, print_json, print_line, print_rows};
 
 /// Longest name for people in the table, in characters.

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use clap::Args;
-use inspect::{PlacedFinding, Validation, shard_lines};
+use inspect::{PlacedFinding, Validation, published, shard_lines};
 use model::CatalogName;
 use source::Source;
 use store::Store;
@@ -9,7 +9,7 @@ use terminal::{Exit, print_report, print_text, wrapped};
 
 use crate::args::{self, Access, CatalogAccess};
 use crate::table::{Column, Table, print_table};
-use crate::{published, wiring};
+use crate::wiring;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -2,12 +2,13 @@ use std::path::PathBuf;
 
 use ::sync::{Copier, SyncOptions, SyncOrigin};
 use clap::Args;
+use inspect::published;
 use model::CatalogName;
 use upkeep::Verification;
 
 use crate::args::{Access, StoreArgs};
 use crate::table::{Column, Table, print};
-use crate::{published, wiring};
+use crate::wiring;
 use terminal::Exit;
 use terminal::{bytes, print_text, remark, say};
 

@@ -47,6 +47,9 @@ pub enum InspectError {
     /// A plan cannot be made.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// A choice of packages and channels does not fit a catalog.
+    #[error(transparent)]
+    Selection(#[from] olm::SelectionError),
     /// An answer takes too much work or is too large.
     #[error(transparent)]
     Exceeded(#[from] Exceeded),

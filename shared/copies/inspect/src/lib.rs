@@ -7,6 +7,7 @@ mod comparison;
 mod composer;
 mod error;
 mod image;
+pub mod needs;
 pub mod published;
 mod question;
 mod reader;

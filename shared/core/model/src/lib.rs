@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod catalogs;
+mod changed_packages;
 mod current;
 mod document;
 mod encoding;
@@ -22,6 +23,7 @@ pub mod text;
 pub mod yaml;
 
 pub use catalogs::Catalogs;
+pub use changed_packages::ChangedPackages;
 pub use current::{
     Availability, Current, PREVIOUS_MAX, Previous, Publication, Rfc3339, RolledBack, Signature,
 };

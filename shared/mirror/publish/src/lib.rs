@@ -34,7 +34,7 @@ pub use poll::polling::UpdateCheck;
 pub use poll::pull::{PublishedShards, RenderSink};
 pub use poll::schedule::{LastPoll, Schedule, due};
 pub use promotion::{Promotion, RingRule, RingSource};
-pub use report::{ChangedPackages, Report, milliseconds};
+pub use report::{Report, milliseconds};
 pub use stats::{ObjectStats, find_unservable};
 pub use status::record_status;
 pub use transaction::{

@@ -3,8 +3,7 @@
 use std::fmt;
 use std::time::SystemTime;
 
-use model::{Current, Previous, Rfc3339, Sha256, Snapshot};
-use publish::ChangedPackages;
+use model::{ChangedPackages, Current, Previous, Rfc3339, Sha256, Snapshot};
 use serde::Serialize;
 use serde_with::As;
 use store::{ReadError, Store, find_stored};

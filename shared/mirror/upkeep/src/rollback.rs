@@ -3,11 +3,12 @@
 use std::{collections::BTreeSet, fmt::Display, sync::Arc, time::Instant};
 
 use model::{
-    CatalogName, Current, ObjectRef, Outcome, Publication, RolledBack, Sha256, Snapshot, Verified,
+    CatalogName, ChangedPackages, Current, ObjectRef, Outcome, Publication, RolledBack, Sha256,
+    Snapshot, Verified,
 };
 use publish::{
-    ChangedPackages, Env, PollError, PublishError, RaceRetries, Report, Transaction,
-    TransactionOptions, find_unservable,
+    Env, PollError, PublishError, RaceRetries, Report, Transaction, TransactionOptions,
+    find_unservable,
 };
 use store::{Store, find_stored};
 use tracing::Instrument;

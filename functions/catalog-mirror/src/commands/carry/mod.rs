@@ -25,7 +25,8 @@ use self::push::CarryPushArgs;
 use self::tools::Collected;
 use crate::args::{Access, AllowArgs, RegistryArgs, ReportArgs, S3Args, StoreArgs, TargetArgs};
 use crate::reports::print_copies;
-use crate::{published, wiring};
+use crate::wiring;
+use inspect::published;
 use model::CatalogName;
 use terminal::{Exit, print_line, say};
 

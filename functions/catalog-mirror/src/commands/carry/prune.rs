@@ -6,7 +6,7 @@ use terminal::{Exit, print_line};
 
 use super::tools;
 use crate::args::{Access, RegistryArgs, StoreArgs, TargetArgs};
-use crate::published;
+use inspect::published;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

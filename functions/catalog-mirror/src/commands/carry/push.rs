@@ -12,7 +12,7 @@ use terminal::Exit;
 use super::ClusterArgs;
 use super::tools;
 use crate::args::{Access, RegistryArgs, StoreArgs};
-use crate::published;
+use inspect::published;
 
 #[derive(Debug, Args)]
 pub(super) struct CarryPushArgs {

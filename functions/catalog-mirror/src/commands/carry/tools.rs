@@ -2,6 +2,7 @@ use std::{path::Path, sync::Arc};
 
 use ::carry::{CarriedImage, ImagePlace, MissingImage, Skopeo, TargetRegistry};
 use anyhow::Context;
+use inspect::published;
 use model::CatalogName;
 use offer::{CarriedSet, ImageTools, RegistryAccess, required_images};
 use olm::RequiredImages;
@@ -12,6 +13,7 @@ use super::CopyArgs;
 use crate::args::{Access, RegistryArgs, S3Args};
 use crate::reports::print_polls;
 use crate::{published, wiring};
+use inspect::published;
 
 /// Returns access to registries. `target` is one that is written to.
 pub(super) fn access(

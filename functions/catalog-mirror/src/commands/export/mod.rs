@@ -9,13 +9,13 @@ use std::time::SystemTime;
 use ::sync::{ArchiveError, Pack, PackOptions, Receipt, WrittenVolume};
 use clap::Args;
 use config::byte_size;
+use inspect::published;
 use model::CatalogName;
 use serde_json::json;
 use store::Store;
 
 use self::tree::TreeArgs;
 use crate::args::{Access, StoreArgs};
-use crate::published;
 use crate::table::{Column, Table, print_done};
 use terminal::{bytes, print_bytes, print_json, until_closed};
 

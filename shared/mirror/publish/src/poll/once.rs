@@ -11,8 +11,8 @@
 //! 6. Commit. After a lost race, start again.
 
 use model::{
-    Current, EmptyLayers, Outcome, PublicationId, RENDER_VERSION, Ring, SourceInput, SourceRef,
-    ValidationCounts,
+    ChangedPackages, Current, EmptyLayers, Outcome, PublicationId, RENDER_VERSION, Ring,
+    SourceInput, SourceRef, ValidationCounts,
 };
 use source::Digest;
 use tokio::time::timeout;
@@ -26,7 +26,7 @@ use super::objects::PutContent;
 use super::open_pull::{self, OpenPull};
 use super::resolved::waiting;
 use super::validation::{check_packages, judge};
-use crate::{ChangedPackages, ObjectStats, PollError, PollPhase, find_unservable};
+use crate::{ObjectStats, PollError, PollPhase, find_unservable};
 
 /// Result of the cheap part of a poll.
 pub(super) enum SourceCheck<'a> {

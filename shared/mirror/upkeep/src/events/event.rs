@@ -2,8 +2,8 @@ use std::{fmt::Debug, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use model::{CatalogName, Current, PublicationId, Sha256, SourceRef};
-use publish::{ChangedPackages, PollError, Report};
+use model::{CatalogName, ChangedPackages, Current, PublicationId, Sha256, SourceRef};
+use publish::{PollError, Report};
 use serde::Serialize;
 
 /// One change of one catalog, as a CloudEvent in structured JSON (CloudEvents 1.0, section 2, and

@@ -5,8 +5,7 @@
 use std::collections::BTreeMap;
 
 use model::text::Chain;
-use model::{CatalogName, Current, Key, Notified, PublicationId, Snapshot};
-use publish::ChangedPackages;
+use model::{CatalogName, ChangedPackages, Current, Key, Notified, PublicationId, Snapshot};
 use store::{ReadError, Store, StoreExt, find_stored};
 
 use crate::EventData;
