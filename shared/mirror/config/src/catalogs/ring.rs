@@ -100,7 +100,6 @@ mod tests {
     use std::time::Duration;
 
     use super::super::tests::{check_problems, load};
-    use super::*;
 
     const WRONG: &str = "
 {name: p, ring: {of: a, after: 0}} => catalog p, ring, after: 0 is out of range: it must be from 1s to 365d
