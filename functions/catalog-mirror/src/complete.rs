@@ -86,17 +86,11 @@ fn plain_paths(current: &OsStr) -> Vec<CompletionCandidate> {
 
 async fn names(are_packages: bool) -> anyhow::Result<BTreeSet<String>> {
     let store: Arc<dyn Store> = Arc::new(FolderStore::open_read_only(store_folder())?);
+    if are_packages {
+        return Ok(published::package_names(&store).await?);
+    }
     let catalogs = publish::catalog_names(&*store).await?;
-    if !are_packages {
-        return Ok(catalogs.iter().map(ToString::to_string).collect());
-    }
-    let mut packages = BTreeSet::new();
-    for catalog in catalogs {
-        let state = published::state(&store, &catalog).await?;
-        let snapshot = published::snapshot(&state).await?;
-        packages.extend(snapshot.packages.iter().map(|shard| shard.name.clone()));
-    }
-    Ok(packages)
+    Ok(catalogs.iter().map(ToString::to_string).collect())
 }
 
 /// Returns the folder that `--store` names on the unfinished command line, else the variable, else

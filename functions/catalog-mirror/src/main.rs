@@ -16,7 +16,6 @@ mod tips;
 mod wiring;
 
 use clap::CommandFactory;
-use inspect::published;
 use terminal::Exit;
 
 /// Allocator of static programs, which are those of the container image, in place of that of musl.

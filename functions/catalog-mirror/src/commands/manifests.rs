@@ -129,15 +129,7 @@ pub(crate) async fn run(args: ManifestsArgs) -> anyhow::Result<()> {
     let mirrors = ImageMirrors::new(&target, needs.images.keys().map(String::as_str), &say);
     match args.kind {
         ManifestKind::RegistriesConf => print_text(&mirrors.registries_conf()),
-        ManifestKind::HostsToml => {
-            let mut files = Vec::new();
-            for (host, text) in mirrors.hosts_toml() {
-                files.push(format!(
-                    "# /etc/containerd/certs.d/{host}/hosts.toml\n{text}"
-                ));
-            }
-            print_text(&files.join("\n"))
-        }
+        ManifestKind::HostsToml => print_text(&mirrors.hosts_toml_files()),
         ManifestKind::All | ManifestKind::MirrorSets => {
             documents.extend(mirrors.manifests(&set_name(&store, &names, &args).await?));
             print_text(&carry::yaml(&documents)?)

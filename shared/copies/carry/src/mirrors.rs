@@ -257,6 +257,16 @@ impl<'a> ImageMirrors<'a> {
         text
     }
 
+    /// Returns the files of [`hosts_toml()`](Self::hosts_toml) as one text, each below a comment with
+    /// its path.
+    pub fn hosts_toml_files(&self) -> String {
+        let files = self.hosts_toml().into_iter();
+        let files: Vec<_> = files
+            .map(|(host, text)| format!("# /etc/containerd/certs.d/{host}/hosts.toml\n{text}"))
+            .collect();
+        files.join("\n")
+    }
+
     /// Returns a `hosts.toml` of containerd for each registry, by its folder below
     /// `/etc/containerd/certs.d`.
     ///

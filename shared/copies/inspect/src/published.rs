@@ -68,6 +68,20 @@ pub async fn unknown(store: &dyn Store, name: &CatalogName) -> Result<String, In
     Ok(format!("the store has no catalog {name}{similar}{folder}"))
 }
 
+/// Returns the names of the packages of all catalogs.
+///
+/// # Errors
+/// A state that cannot be read.
+pub async fn package_names(store: &Arc<dyn Store>) -> Result<BTreeSet<String>, InspectError> {
+    let mut packages = BTreeSet::new();
+    for catalog in publish::catalog_names(&**store).await? {
+        let state = state(store, &catalog).await?;
+        let snapshot = snapshot(&state).await?;
+        packages.extend(snapshot.packages.iter().map(|shard| shard.name.clone()));
+    }
+    Ok(packages)
+}
+
 /// Returns the content hash that starts with these digits, of all states of the catalogs.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 use std::{sync::atomic::AtomicU64, time::Duration};
 
-use model::{CatalogName, Current, Outcome, Sha256, ValidationCounts};
-use publish::{Env, ObjectStats};
+use model::{CatalogName, Current, ObjectStats, Outcome, Sha256, ValidationCounts};
+use publish::Env;
 use serde::Serialize;
 use trust::Trust;
 

@@ -14,6 +14,7 @@ mod key;
 mod name;
 mod notified;
 mod object;
+mod object_stats;
 pub mod pem;
 mod ring;
 mod snapshot;
@@ -44,6 +45,7 @@ pub use key::{CachePolicy, Key, Kind};
 pub use name::{CatalogName, CatalogNameError, is_dns_label, is_plain_name};
 pub use notified::{Notified, PublicationId};
 pub use object::{Content, DecodedContent, ManifestEntry, ObjectDigest, ObjectRef};
+pub use object_stats::ObjectStats;
 pub use ring::Ring;
 pub use snapshot::{AllFormats, CatalogImage, RENDER_VERSION, SEGMENT_LINES, ShardRef, Snapshot};
 pub use source_ref::{

@@ -13,6 +13,7 @@ mod location;
 #[cfg(feature = "s3")]
 pub mod s3;
 mod store;
+mod unservable;
 
 #[cfg(not(target_arch = "wasm32"))]
 pub use bridge::{PieceSender, StagedWriter, Staging, bridge};
@@ -30,3 +31,4 @@ pub use store::{
     Body, Condition, Fetched, Get, Listed, Object, ObjectInfo, ReadStore, Staged, Stat, Store,
     Version,
 };
+pub use unservable::find_unservable;

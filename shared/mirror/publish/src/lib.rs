@@ -8,7 +8,6 @@ mod hold;
 mod options;
 mod poll;
 mod report;
-mod stats;
 mod status;
 mod transaction;
 
@@ -35,7 +34,6 @@ pub use poll::pull::{PublishedShards, RenderSink};
 pub use poll::schedule::{LastPoll, Schedule, due};
 pub use promotion::{Promotion, RingRule, RingSource};
 pub use report::{Report, milliseconds};
-pub use stats::{ObjectStats, find_unservable};
 pub use status::record_status;
 pub use transaction::{
     DatedGcState, Pointer, PublishError, RaceRetries, RetryableError, Transaction,

@@ -6,11 +6,8 @@ use model::{
     CatalogName, ChangedPackages, Current, ObjectRef, Outcome, Publication, RolledBack, Sha256,
     Snapshot, Verified,
 };
-use publish::{
-    Env, PollError, PublishError, RaceRetries, Report, Transaction, TransactionOptions,
-    find_unservable,
-};
-use store::{Store, find_stored};
+use publish::{Env, PollError, PublishError, RaceRetries, Report, Transaction, TransactionOptions};
+use store::{Store, find_stored, find_unservable};
 use tracing::Instrument;
 use trust::Signer;
 

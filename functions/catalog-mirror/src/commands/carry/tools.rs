@@ -12,8 +12,7 @@ use store::{DraftStore, FolderStore, Store, StorePlace};
 use super::CopyArgs;
 use crate::args::{Access, RegistryArgs, S3Args};
 use crate::reports::print_polls;
-use crate::{published, wiring};
-use inspect::published;
+use crate::wiring;
 
 /// Returns access to registries. `target` is one that is written to.
 pub(super) fn access(

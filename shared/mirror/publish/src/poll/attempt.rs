@@ -7,6 +7,7 @@ use model::{
 };
 use olm::Day;
 use source::{Digest, Sources};
+use store::find_unservable;
 use work::Budget;
 
 use super::facts::{Described, WantedFacts};
@@ -22,7 +23,6 @@ use super::retries::Retries;
 use super::seen::SeenBefore;
 use crate::{
     Catalog, PollError, PollOptions, PublishError, Transaction, TransactionOptions, ValidationMode,
-    find_unservable,
 };
 
 /// One poll.

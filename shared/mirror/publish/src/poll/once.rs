@@ -11,10 +11,11 @@
 //! 6. Commit. After a lost race, start again.
 
 use model::{
-    ChangedPackages, Current, EmptyLayers, Outcome, PublicationId, RENDER_VERSION, Ring,
-    SourceInput, SourceRef, ValidationCounts,
+    ChangedPackages, Current, EmptyLayers, ObjectStats, Outcome, PublicationId, RENDER_VERSION,
+    Ring, SourceInput, SourceRef, ValidationCounts,
 };
 use source::Digest;
+use store::find_unservable;
 use tokio::time::timeout;
 use work::{Budget, stop_on_drop};
 
@@ -26,7 +27,7 @@ use super::objects::PutContent;
 use super::open_pull::{self, OpenPull};
 use super::resolved::waiting;
 use super::validation::{check_packages, judge};
-use crate::{ObjectStats, PollError, PollPhase, find_unservable};
+use crate::{PollError, PollPhase};
 
 /// Result of the cheap part of a poll.
 pub(super) enum SourceCheck<'a> {

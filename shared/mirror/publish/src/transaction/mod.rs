@@ -8,7 +8,7 @@ mod error;
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use model::{CatalogName, Current, Document, Key, ObjectKey, ObjectRef, Snapshot};
+use model::{CatalogName, Current, Document, Key, ObjectKey, ObjectRef, ObjectStats, Snapshot};
 use parking_lot::Mutex;
 use store::{
     Condition, DOCUMENT_MAX, ObjectState, ReadError, Staged, Store, StoreExt, Version,
@@ -20,7 +20,7 @@ use trust::Signer;
 pub use self::condemned::DatedGcState;
 use self::condemned::GcView;
 pub use self::error::{PublishError, RaceRetries, RetryableError};
-use crate::{Env, ObjectStats};
+use crate::Env;
 
 /// Longest time from reading `gc.json` to the commit. What is condemned meanwhile is deleted after
 /// two hours at the earliest, and the collector marks again before: half of that leaves an hour for

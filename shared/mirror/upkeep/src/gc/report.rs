@@ -1,5 +1,5 @@
-use model::{CatalogName, GcPhase, GcState, Key};
-use publish::{DatedGcState, ObjectStats};
+use model::{CatalogName, GcPhase, GcState, Key, ObjectStats};
+use publish::DatedGcState;
 use serde::Serialize;
 
 /// Result of one run of garbage collection.

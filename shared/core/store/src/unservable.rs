@@ -1,45 +1,21 @@
 //! Looks for missing and truncated objects of a published state: a damaged one is otherwise only
 //! noticed when the source changes.
 
-use std::{collections::BTreeMap, ops::AddAssign};
+use std::collections::BTreeMap;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use model::{Key, ObjectRef, Snapshot};
-use serde::Serialize;
-use store::{Store, StoreError};
+
+use crate::{Store, StoreError};
 
 /// Number of objects that are looked at, not read, at a time: each is one small request.
 const STATS_IN_FLIGHT: usize = 32;
-
-/// Number and total size of some objects.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct ObjectStats {
-    /// Number of objects, each counted once.
-    pub objects: u64,
-    /// Total size of their stored bytes.
-    pub bytes: u64,
-}
-
-impl ObjectStats {
-    /// Adds one object of `bytes` stored bytes.
-    pub const fn add(&mut self, bytes: u64) {
-        self.objects += 1;
-        self.bytes += bytes;
-    }
-}
-
-impl AddAssign for ObjectStats {
-    fn add_assign(&mut self, other: Self) {
-        self.objects += other.objects;
-        self.bytes += other.bytes;
-    }
-}
 
 /// Looks at every object that a Snapshot names without reading it. Returns the problem of each that
 /// cannot be served. It finds lost and truncated objects, not flipped bits, for one HEAD each.
 ///
 /// # Errors
-/// As [`ReadStore::head`](store::ReadStore::head).
+/// As [`ReadStore::head`](crate::ReadStore::head).
 pub async fn find_unservable(
     store: &dyn Store,
     snapshot: &Snapshot,
