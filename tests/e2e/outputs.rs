@@ -46,6 +46,7 @@ const LINES: &[&str] = &[
     "verify --store damaged",
     "verify --store damaged --repair-from store",
     "gc --store store --dry-run",
+    "promote c --store other --config catalogs.yaml",
     "rollback --store other c --previous",
     "rollback --store other c 0123",
     "release --store other c",

@@ -1,9 +1,12 @@
 //! Checks that every command that reads a whole store goes on, whatever the faults have left.
 
-use std::{collections::BTreeSet, error::Error, sync::Arc};
+use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
+use std::sync::Arc;
 
 use ::reader::{PublishedCatalogs, ReaderSettings};
-use model::{CatalogName, Key, text::chain};
+use bytes::Bytes;
+use model::{CatalogName, Current, Document as _, Key, text::chain};
 use store::Store;
 use storekit::MemoryStore;
 use sync::{Copier, Origin, Pack, PackOptions, SyncOptions};
@@ -16,14 +19,13 @@ use crate::observed::ObservedStore;
 /// # Errors
 /// The error of a command, or that it reads other catalogs than those with a pointer.
 pub(crate) async fn read_everything(observed: &ObservedStore) -> Result<(), String> {
-    let published = observed.pointers().into_keys().collect();
-    let read = read_published(Arc::new(observed.store.clone()), &published).await;
+    let read = read_published(Arc::new(observed.store.clone()), &observed.pointers()).await;
     read.map_err(|error| format!("a command on the {:?}: {}", observed.side, chain(&*error)))
 }
 
 async fn read_published(
     store: Arc<dyn Store>,
-    published: &BTreeSet<CatalogName>,
+    pointers: &BTreeMap<CatalogName, Bytes>,
 ) -> Result<(), Box<dyn Error>> {
     let listed = publish::catalog_names(&*store).await?;
     let names: Vec<CatalogName> = listed.iter().cloned().collect();
@@ -40,8 +42,19 @@ async fn read_published(
         }
     }
     let served = PublishedCatalogs::new(store.clone(), ReaderSettings::default());
-    if listed != *published || served.all().await?.len() != published.len() {
+    let published: BTreeSet<CatalogName> = pointers.keys().cloned().collect();
+    if listed != published {
         return Err(format!("{listed:?} is listed, and {published:?} is published").into());
+    }
+    let mut available = BTreeSet::new();
+    for (name, pointer) in pointers {
+        // A ring whose first state is not old enough serves nothing.
+        if Current::from_bytes(pointer)?.availability.is_available() {
+            available.insert(name.clone());
+        }
+    }
+    if served.all().await?.len() != available.len() {
+        return Err(format!("{available:?} is available, and not all of it is served").into());
     }
     let options = SyncOptions {
         fetch_all: true,

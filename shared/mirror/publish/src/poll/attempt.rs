@@ -114,8 +114,11 @@ impl<'a> Attempt<'a> {
         self.transaction.base().filter(|base| {
             // A newer program may render the same image to other lines, so its first poll pulls
             // although the digest is known.
+            // A ring that served nothing publishes its first state, which its revision named before.
+            let ring = self.found.ring().map(|found| &found.ring);
             base.render_version == RENDER_VERSION
                 && base.source.revision == self.found.revision().as_str()
+                && base.source.is_placeholder() == ring.is_some_and(|ring| ring.is_placeholder)
                 && !self.recheck
         })
     }
@@ -318,8 +321,10 @@ impl<'a> Attempt<'a> {
         // seen.
         let current = self.transaction.current()?;
         let mut next = Current::publish(current, &put.snapshot, publication);
-        if self.transaction.base().is_none() {
-            // A history whose signature is not verified must not be signed anew.
+        // A history whose signature is not verified must not be signed anew, and a ring that served
+        // nothing has none.
+        let base = self.transaction.base();
+        if base.is_none_or(|base| base.source.is_placeholder()) {
             next.previous.clear();
         }
         Ok(next)

@@ -56,7 +56,7 @@ async fn page_names_its_files_by_their_content_and_allows_nothing_else() {
         world.status("/page/0000000000000000.js").await,
         StatusCode::NOT_FOUND
     );
-    assert!(view <= 32_000, "a new browser takes {view} bytes");
+    assert!(view <= 32 << 10, "a new browser takes {view} bytes");
 }
 
 #[tokio::test]
