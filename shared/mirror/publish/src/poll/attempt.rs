@@ -321,10 +321,8 @@ impl<'a> Attempt<'a> {
         // seen.
         let current = self.transaction.current()?;
         let mut next = Current::publish(current, &put.snapshot, publication);
-        // A history whose signature is not verified must not be signed anew, and a ring that served
-        // nothing has none.
-        let base = self.transaction.base();
-        if base.is_none_or(|base| base.source.is_placeholder()) {
+        if self.transaction.base().is_none() {
+            // A history whose signature is not verified must not be signed anew.
             next.previous.clear();
         }
         Ok(next)
