@@ -1,4 +1,4 @@
-//! What a person types: aliases, tips, quiet runs, JSON of each report, and progress.
+//! The command line as a person types it: aliases, tips, quiet runs, reports in JSON, and progress.
 
 use std::process::Command;
 

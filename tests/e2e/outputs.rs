@@ -53,6 +53,7 @@ const LINES: &[&str] = &[
     "diff --store store c",
     "diff dir:old dir:new",
     "diff --held --store store c",
+    "diff --held --store store c dir:new",
     "plan installed.json --store store --from c --to c",
     "upgrade --store store c @package @first",
     "upgrade --store store c @package @similar",

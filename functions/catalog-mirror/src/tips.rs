@@ -1,4 +1,4 @@
-//! What people type who know other programs, and where they find more.
+//! Tips for people who know other programs, and the place where they find more.
 
 use config::Guidance;
 

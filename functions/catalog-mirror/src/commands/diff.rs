@@ -25,8 +25,10 @@ pub(crate) struct DiffArgs {
     /// Print the JSON document of `GET /catalogs/{c}/changes` instead of a table.
     #[arg(long)]
     json: bool,
-    /// Compare the published state with the content that is held back. It is pulled once more.
-    #[arg(long, conflicts_with_all = ["old", "new"])]
+    /// Compare the published state with the content that is held back. It is pulled once more: from
+    /// the source that --config gives the catalog, or that stands after the name, else from the one
+    /// that the store names. Of a folder the store knows only the last part.
+    #[arg(long, conflicts_with = "new")]
     held: bool,
     /// Catalog of the store, or the older of two sources, such as dir:before or quay.io/a/b:v1.
     #[arg(value_name = "NAME|SOURCE")]
@@ -48,7 +50,8 @@ pub(crate) async fn run(args: DiffArgs) -> anyhow::Result<Exit> {
         let store = args.access.store.open_alone(Access::Read).await?;
         let reader = wiring::sources(&args.access.registries)?;
         let config = files_and_keys(&args.access.store.config, &KeyArgs::default())?;
-        held_changes(&reader, &store, &args.what.parse()?, &config.catalogs).await?
+        let (name, named) = (args.what.parse()?, args.old.as_deref());
+        held_changes(&reader, &store, &name, named, &config.catalogs).await?
     } else if args::is_source(&args.what) {
         let newer = args.old.as_deref().context("name two sources to compare")?;
         anyhow::ensure!(args.new.is_none(), "name only two sources to compare");

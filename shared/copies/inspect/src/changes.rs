@@ -96,16 +96,19 @@ pub async fn between_sources(
 }
 
 /// Pulls or composes the content of a catalog that is held back once more, and compares it with the
-/// published state. A composition is taken from `configured`.
+/// published state. The source is the `named` one, else that of the catalog in `configured`, else the
+/// one that `status.json` names.
 ///
 /// # Errors
-/// A catalog of which nothing is held, or whose source has another revision by now. A composition
-/// that is not configured, or of which an input is not at its published state. Errors of the source
-/// and of the store.
+/// A catalog of which nothing is held, or whose source has another revision by now. A folder that is
+/// neither named nor configured, because `status.json` has only the last part of its path. A
+/// composition that is not configured, or of which an input is not at its published state. Errors of
+/// the source and of the store.
 pub async fn held_changes(
     reader: &SourceReader,
     store: &Arc<dyn Store>,
     name: &CatalogName,
+    named: Option<&str>,
     configured: &[Catalog],
 ) -> Result<Changes, InspectError> {
     let status: Option<(Status, _)> = store.read_document(&Key::Status(name.clone())).await?;
@@ -117,10 +120,22 @@ pub async fn held_changes(
     let source = status.as_ref().map(|status| status.source.as_str());
     let source = source.unwrap_or_default();
     let folder = tempfile::tempdir().map_err(InspectError::Folder)?;
-    let catalog = if source.starts_with(COMPOSITION) {
+    let mut configured_pulls = configured
+        .iter()
+        .filter(|catalog| catalog.source.pulled().is_some());
+    let catalog = if let Some(named) = named {
+        Catalog::new(name.clone(), Source::of_argument(named)?)
+    } else if source.starts_with(COMPOSITION) {
         let composed = composition(name, configured)?;
         copy_inputs(&folder, store, composed).await?;
         composed.clone()
+    } else if let Some(catalog) = configured_pulls.find(|catalog| catalog.name == *name) {
+        catalog.clone()
+    } else if let Some(("dir" | "oci", _)) = source.split_once(':') {
+        return Err(InspectError::Refused(format!(
+            "the store knows only the last part of the folder {source}: name the file that configures {name} with --config, \
+             or the folder itself, as in `diff --held {name} dir:/srv/{name}`"
+        )));
     } else {
         Catalog::new(name.clone(), Source::of_argument(source)?)
     };

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hides_references_is_refused() {
+    fn icon_that_hides_references_is_refused() {
         let inner = STANDARD.encode(svg(""));
         for content in [
             format!(r#"<image href="data:image/svg+xml;base64,{inner}"/>"#),
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_drawing_programs_write_is_drawable() {
+    fn icon_of_a_drawing_program_is_drawable() {
         let png = STANDARD.encode(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x10\0\0\0\x10");
         let drawn = format!(
             r##"<?xml version="1.0" encoding="utf-8"?>

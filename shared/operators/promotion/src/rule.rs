@@ -83,7 +83,7 @@ fn shown(hashes: &[String]) -> String {
     hashes.join(", ")
 }
 
-/// What the ring knows of a publication of its source.
+/// Knowledge of the ring about a publication of its source.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Knowledge {
     /// It is kept since an earlier poll.

@@ -20,7 +20,7 @@ pub struct RingSource {
 pub struct RingPackages {
     /// Names of those that have another content in the newest state of the source.
     pub newer: Vec<String>,
-    /// What is wrong with the names: packages that the source lacks.
+    /// Faults of the names: packages that the source lacks.
     pub notices: Vec<String>,
 }
 

@@ -1,12 +1,12 @@
-//! What `carry` made at a registry and no state of the store needs.
+//! Manifests that `carry` made at a registry and no state of the store needs.
 
 use clap::Args;
+use inspect::published;
 use offer::Pruning;
 use terminal::{Exit, print_line};
 
 use super::tools;
 use crate::args::{Access, RegistryArgs, StoreArgs, TargetArgs};
-use inspect::published;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
