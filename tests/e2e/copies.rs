@@ -207,7 +207,7 @@ fn no_command_waits_for_a_file_that_others_left() {
     assert_eq!(work.read("own"), "own");
 }
 
-/// What a shell opens for a command is the user's own.
+/// A pipe that a shell opens for a command is the user's own.
 #[test]
 fn pipes_of_a_shell_are_read() {
     let work = Work::published();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use clap::Args;
 use config::{Config, ServerConfig};
 use futures_util::future::join_all;
 use model::CatalogName;
@@ -13,18 +14,22 @@ use crate::args::{Access, CatalogArgs, ReportArgs, StoreArgs};
 use crate::reports::print_polls;
 use crate::{progress, wiring};
 
-/// Arguments that the commands share.
+/// Arguments of all commands that poll.
+#[derive(Debug, Args)]
 pub(crate) struct PollPlace {
-    pub(crate) store: StoreArgs,
-    pub(crate) catalogs: CatalogArgs,
-    pub(crate) report: ReportArgs,
+    #[command(flatten)]
+    store: StoreArgs,
+    #[command(flatten)]
+    catalogs: CatalogArgs,
+    #[command(flatten)]
+    report: ReportArgs,
 }
 
-/// Polls catalogs that `choose` takes from the configuration, prints the reports, and sends the
-/// events.
+/// Polls the named catalogs of the configuration, or all of them, prints the reports, and sends the
+/// events. Only rings are promoted.
 pub(crate) async fn run(
     place: PollPlace,
-    choose: impl FnOnce(&Config) -> anyhow::Result<Vec<Catalog>>,
+    names: &[CatalogName],
     options: PollOptions,
 ) -> anyhow::Result<Exit> {
     let PollPlace {
@@ -33,7 +38,10 @@ pub(crate) async fn run(
         report,
     } = place;
     let mut config = wiring::config(&store, &args, ServerConfig::default())?;
-    let catalogs = choose(&config)?;
+    let catalogs = chosen(&config, names)?;
+    if options.promotion.is_some() {
+        refuse_others_than_rings(&catalogs)?;
+    }
     let place = store.place(&config, None)?;
     let store = store.s3.open(&place, Access::Create).await?;
     let notifier = wiring::notifier(&mut config, store.clone());
@@ -65,8 +73,19 @@ pub(crate) async fn run(
     Ok(Exit::of(outcomes, report.detailed_exitcode))
 }
 
+fn refuse_others_than_rings(catalogs: &[Catalog]) -> anyhow::Result<()> {
+    let mut catalogs = catalogs.iter();
+    if let Some(other) = catalogs.find(|catalog| catalog.source.ring().is_none()) {
+        anyhow::bail!(
+            "{} is no ring: only a catalog with `ring` in the configuration is promoted",
+            other.name
+        );
+    }
+    Ok(())
+}
+
 /// Returns the named catalogs of the configuration, or all of them.
-pub(crate) fn chosen(config: &Config, names: &[CatalogName]) -> anyhow::Result<Vec<Catalog>> {
+fn chosen(config: &Config, names: &[CatalogName]) -> anyhow::Result<Vec<Catalog>> {
     let known: BTreeSet<&CatalogName> = config
         .catalogs
         .iter()

@@ -50,8 +50,9 @@ pub(crate) async fn run(args: DiffArgs) -> anyhow::Result<Exit> {
         let store = args.access.store.open_alone(Access::Read).await?;
         let reader = wiring::sources(&args.access.registries)?;
         let config = files_and_keys(&args.access.store.config, &KeyArgs::default())?;
-        let (name, named) = (args.what.parse()?, args.old.as_deref());
-        held_changes(&reader, &store, &name, named, &config.catalogs).await?
+        let name = args.what.parse()?;
+        let source = args.old.as_deref();
+        held_changes(&reader, &store, &name, source, &config.catalogs).await?
     } else if args::is_source(&args.what) {
         let newer = args.old.as_deref().context("name two sources to compare")?;
         anyhow::ensure!(args.new.is_none(), "name only two sources to compare");

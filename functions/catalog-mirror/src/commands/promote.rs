@@ -1,12 +1,10 @@
 use std::slice;
 
 use clap::Args;
-use config::Config;
 use model::CatalogName;
 use publish::{PollOptions, Promotion};
 use terminal::Exit;
 
-use crate::args::{CatalogArgs, ReportArgs, StoreArgs};
 use crate::polls::{self, PollPlace};
 
 #[derive(Debug, Args)]
@@ -15,11 +13,7 @@ use crate::polls::{self, PollPlace};
 ring never goes back by this: `rollback` does that.")]
 pub(crate) struct PromoteArgs {
     #[command(flatten)]
-    store: StoreArgs,
-    #[command(flatten)]
-    catalogs: CatalogArgs,
-    #[command(flatten)]
-    report: ReportArgs,
+    place: PollPlace,
     /// Name of the ring.
     #[arg(value_name = "NAME")]
     name: CatalogName,
@@ -29,30 +23,12 @@ pub(crate) struct PromoteArgs {
 }
 
 pub(crate) async fn run(args: PromoteArgs) -> anyhow::Result<Exit> {
-    let PromoteArgs {
-        store,
-        catalogs,
-        report,
-        name,
-        content_hash,
-    } = args;
-    let place = PollPlace {
-        store,
-        catalogs,
-        report,
-    };
+    let promotion = args
+        .content_hash
+        .map_or(Promotion::Newest, Promotion::State);
     let options = PollOptions {
-        promotion: Some(content_hash.map_or(Promotion::Newest, Promotion::State)),
+        promotion: Some(promotion),
         ..PollOptions::default()
     };
-    let choose = |config: &Config| {
-        let chosen = polls::chosen(config, slice::from_ref(&name))?;
-        let is_ring = chosen.iter().all(|catalog| catalog.source.ring().is_some());
-        anyhow::ensure!(
-            is_ring,
-            "{name} is no ring: only a catalog with `ring` in the configuration is promoted"
-        );
-        Ok(chosen)
-    };
-    polls::run(place, choose, options).await
+    polls::run(args.place, slice::from_ref(&args.name), options).await
 }

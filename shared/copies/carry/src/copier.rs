@@ -85,7 +85,7 @@ impl ImagePlace<'_> {
                 let image_folder = ImageFolder {
                     path: &path,
                     hashes: rechecks,
-                    is_sparse: !image.parts.is_empty(),
+                    is_sparse: image.is_sparse(),
                 };
                 Ok(image_folder.fault(&image.digest)?.is_none())
             }
@@ -164,12 +164,12 @@ impl ImageCopier<'_> {
     /// Copies what is missing. Each command is said, and each image that fails.
     pub async fn copy(&self, images: &[CarriedImage]) -> CopyReport {
         let mut report = CopyReport::default();
-        let whole = images.iter().filter(|image| image.parts.is_empty());
+        let whole = images.iter().filter(|image| !image.is_sparse());
         let whole: Vec<&CarriedImage> = whole.collect();
         self.copy_some(&whole, &mut report).await;
         // An index comes after its images: it is of no use without them.
         let mut complete = Vec::new();
-        for image in images.iter().filter(|image| !image.parts.is_empty()) {
+        for image in images.iter().filter(|image| image.is_sparse()) {
             match lost_part(image, &report.missing) {
                 None => complete.push(image),
                 Some(cause) => {
@@ -284,7 +284,7 @@ impl ImageCopier<'_> {
 
     /// Returns the sizes of what an image consists of, by digest.
     async fn sizes(&self, image: &CarriedImage) -> Result<BTreeMap<String, u64>, CarryError> {
-        let is_sparse = !image.parts.is_empty();
+        let is_sparse = image.is_sparse();
         if let Some(folder) = self.from {
             let path = image.folder_in(folder);
             let image_folder = ImageFolder {
@@ -345,7 +345,7 @@ impl ImageCopier<'_> {
         let image_folder = ImageFolder {
             path: &path,
             hashes: self.rechecks,
-            is_sparse: !image.parts.is_empty(),
+            is_sparse: image.is_sparse(),
         };
         if !path.exists() {
             return Err(CarryError::refused(
@@ -369,8 +369,7 @@ impl ImageCopier<'_> {
         number: usize,
         of: usize,
     ) -> Result<(), CarryError> {
-        let is_sparse = !image.parts.is_empty();
-        let words = self.skopeo.command(from, to, is_sparse);
+        let words = self.skopeo.command(from, to, image.is_sparse());
         (self.say)(&format!("[{number}/{of}] {}", shown(&words)));
         if self.dry_run {
             return Ok(());

@@ -111,6 +111,11 @@ async fn list_image(
 }
 
 impl CarriedImage {
+    /// Returns true for an index of which only some images are carried.
+    pub fn is_sparse(&self) -> bool {
+        !self.parts.is_empty()
+    }
+
     /// Checks a list that comes from elsewhere: its texts become paths and arguments of a program.
     pub(crate) fn check(&self) -> Result<(), CarryError> {
         registry_image(&self.image)?;

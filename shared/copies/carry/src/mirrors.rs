@@ -10,7 +10,7 @@ use model::text::value_without_secrets;
 use serde_json::{Value, json};
 use source::Source;
 
-use crate::{SayLine, images::is_image, printable};
+use crate::{CatalogRepository, SayLine, images::is_image, printable};
 
 /// Registry to which images are copied, each below the name of the registry that it came from, as
 /// `skopeo sync --scoped` does: `quay.io/team/app` becomes `REGISTRY/PATH/quay.io/team/app`. So
@@ -57,6 +57,11 @@ impl TargetRegistry {
         let last = last.replace('/', "-");
         parts.push(&last);
         parts.join("/")
+    }
+
+    /// Returns the image of a catalog in this registry.
+    pub fn catalog_image(&self, place: &CatalogRepository) -> String {
+        format!("{}:{}", self.own(&place.repository), place.tag)
     }
 
     /// Returns the warning about a registry that speaks plain HTTP.

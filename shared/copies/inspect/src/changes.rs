@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use model::text::is_of_folder;
 use model::{CatalogName, Key, ShardRef, Snapshot, Status};
 use olm::{Changes, Package, PackageParser, changed_shards};
 use publish::{Catalog, Mirror, MirrorSettings, PollMetrics, PollOptions, Report};
@@ -120,25 +121,15 @@ pub async fn held_changes(
     let source = status.as_ref().map(|status| status.source.as_str());
     let source = source.unwrap_or_default();
     let folder = tempfile::tempdir().map_err(InspectError::Folder)?;
-    let mut configured_pulls = configured
-        .iter()
-        .filter(|catalog| catalog.source.pulled().is_some());
-    let catalog = if let Some(named) = named {
-        Catalog::new(name.clone(), Source::of_argument(named)?)
-    } else if source.starts_with(COMPOSITION) {
-        let composed = composition(name, configured)?;
-        copy_inputs(&folder, store, composed).await?;
-        composed.clone()
-    } else if let Some(catalog) = configured_pulls.find(|catalog| catalog.name == *name) {
-        catalog.clone()
-    } else if let Some(("dir" | "oci", _)) = source.split_once(':') {
-        return Err(InspectError::Refused(format!(
-            "the store knows only the last part of the folder {source}: name the file that configures {name} with --config, \
-             or the folder itself, as in `diff --held {name} dir:/srv/{name}`"
-        )));
-    } else {
-        Catalog::new(name.clone(), Source::of_argument(source)?)
+    let configured = configured.iter().find(|catalog| catalog.name == *name);
+    let catalog = match (named, configured) {
+        (Some(named), _) => Catalog::new(name.clone(), Source::of_argument(named)?),
+        (None, Some(configured)) => configured.clone(),
+        (None, None) => catalog_of_status(name, source)?,
     };
+    if catalog.source.composed().is_some() {
+        copy_inputs(&folder, store, &catalog).await?;
+    }
     let pulled = publish_to(&folder, reader, &[catalog]).await?;
     let revision = pulled.revision.unwrap_or_default();
     if revision != held.inputs.revision {
@@ -159,19 +150,20 @@ pub async fn held_changes(
     .await
 }
 
-/// Returns the composition of this name.
-fn composition<'c>(
-    name: &CatalogName,
-    configured: &'c [Catalog],
-) -> Result<&'c Catalog, InspectError> {
-    let mut configured = configured.iter();
-    let found =
-        configured.find(|catalog| catalog.name == *name && catalog.source.composed().is_some());
-    found.ok_or_else(|| {
-        InspectError::Refused(format!(
+/// Returns the catalog of a source that `status.json` names.
+fn catalog_of_status(name: &CatalogName, source: &str) -> Result<Catalog, InspectError> {
+    if source.starts_with(COMPOSITION) {
+        return Err(InspectError::Refused(format!(
             "{name} is a composition: name the file that configures it with --config"
-        ))
-    })
+        )));
+    }
+    if is_of_folder(source) {
+        return Err(InspectError::Refused(format!(
+            "the store knows only the last part of the folder {source}: name the file that configures {name} with --config, \
+             or the folder itself, as in `diff --held {name} dir:/srv/{name}`"
+        )));
+    }
+    Ok(Catalog::new(name.clone(), Source::of_argument(source)?))
 }
 
 /// Copies the published inputs of a composition to the temporary store.

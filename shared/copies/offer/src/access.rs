@@ -48,8 +48,7 @@ impl RegistryAccess {
         store: &str,
     ) -> anyhow::Result<()> {
         for state in states {
-            let place = state.place();
-            let image = format!("{}:{}", target.own(&place.repository), place.tag);
+            let image = target.catalog_image(&state.place());
             if self.target.sources.exists(&image.parse()?).await? {
                 say(&format!(
                     "notice: {image} is there, and the store {store} is new: if another store filled this registry, name \

@@ -76,7 +76,7 @@ impl ImageTools {
         let mut sparse = Vec::new();
         for image in images {
             let has_failed = failed.iter().any(|missing| missing.is(image));
-            if !has_failed || image.attached || !image.parts.is_empty() {
+            if !has_failed || image.attached || image.is_sparse() {
                 continue;
             }
             // Why it cannot be copied is said already.

@@ -78,7 +78,7 @@ struct JudgedPackage {
 }
 
 /// Catalog that the registry has now.
-struct EarlierCatalog {
+pub(crate) struct EarlierCatalog {
     /// Its reference by digest.
     reference: String,
     content: ReadCatalog,
@@ -151,8 +151,7 @@ impl Offering<'_> {
         let published = &state.published;
         let snapshot = state.snapshot(self.store).await?;
         let place = state.place();
-        let registry = &self.place.registry;
-        let image = format!("{}:{}", registry.own(&place.repository), place.tag);
+        let image = self.place.registry.catalog_image(&place);
         // A push is a change on purpose, so clusters poll it.
         let target = ManifestTarget::new(image, name, &place, Some(self.place.interval))?;
 
@@ -234,7 +233,7 @@ impl Offering<'_> {
     /// Reads the catalog that the registry has under a reference. One that cannot be read is said,
     /// and no package of it is kept.
     async fn earlier(&self, image: &str) -> Option<EarlierCatalog> {
-        match self.read_earlier(image).await {
+        match EarlierCatalog::read(self.access, image).await {
             Ok(earlier) => earlier,
             Err(error) => {
                 let error = chain(error.as_ref());
@@ -242,22 +241,6 @@ impl Offering<'_> {
                 None
             }
         }
-    }
-
-    async fn read_earlier(&self, image: &str) -> anyhow::Result<Option<EarlierCatalog>> {
-        let source: Source = image.parse()?;
-        if !self.access.target.sources.exists(&source).await? {
-            return Ok(None);
-        }
-        let digest = self.access.target.sources.resolve(&source).await?;
-        let repository = model::ImageReference::new(image).name();
-        let reference = format!("{repository}@{digest}");
-        let rendering = self.access.target.render(&reference.parse()?).await?;
-        let content = ReadCatalog::Rendered {
-            rendering,
-            source: reference.clone(),
-        };
-        Ok(Some(EarlierCatalog { reference, content }))
     }
 
     /// Returns true if the registry has the package in its catalog, with all images of it.
@@ -431,21 +414,41 @@ pub async fn required_images(
 }
 
 impl EarlierCatalog {
-    async fn needs(&self, package: &str) -> anyhow::Result<RequiredImages> {
-        package_needs(&self.content, package).await
+    /// Reads the catalog that the registry of a site has under a reference; `None` if it has none.
+    pub(crate) async fn read(access: &RegistryAccess, image: &str) -> anyhow::Result<Option<Self>> {
+        let source: Source = image.parse()?;
+        if !access.target.sources.exists(&source).await? {
+            return Ok(None);
+        }
+        let digest = access.target.sources.resolve(&source).await?;
+        let repository = model::ImageReference::new(image).name();
+        let reference = format!("{repository}@{digest}");
+        let rendering = access.target.render(&reference.parse()?).await?;
+        let content = ReadCatalog::Rendered {
+            rendering,
+            source: reference.clone(),
+        };
+        Ok(Some(Self { reference, content }))
     }
-}
 
-/// Returns the images that the bundles of a package need.
-pub(crate) async fn package_needs(
-    catalog: &ReadCatalog,
-    package: &str,
-) -> anyhow::Result<RequiredImages> {
-    let lines = catalog.lines(package).await?.unwrap_or_default();
-    let parsed = PackageParser::parse(&lines);
-    let mut needs = RequiredImages::default();
-    needs.add("", package, &parsed, &BundleSelection::default())?;
-    Ok(needs)
+    /// Returns the images that the bundles of a package need.
+    async fn needs(&self, package: &str) -> anyhow::Result<RequiredImages> {
+        let lines = self.content.lines(package).await?.unwrap_or_default();
+        let parsed = PackageParser::parse(&lines);
+        let mut needs = RequiredImages::default();
+        needs.add("", package, &parsed, &BundleSelection::default())?;
+        Ok(needs)
+    }
+
+    /// Returns the images that all bundles need.
+    pub(crate) async fn all_needs(&self) -> anyhow::Result<RequiredImages> {
+        let packages: Vec<String> = self.content.packages().map(str::to_owned).collect();
+        let mut needs = RequiredImages::default();
+        for package in packages {
+            needs.merge(self.needs(&package).await?);
+        }
+        Ok(needs)
+    }
 }
 
 /// Returns the first error of each bundle by the rules of OLM. One that is about no bundle has an

@@ -7,15 +7,14 @@ use anyhow::Context;
 use carry::{CatalogRepository, PrunableManifest, RepositoryContent, TargetRegistry};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use model::text::chain;
-use model::{CatalogName, ImageReference, Snapshot};
+use model::{ImageReference, Snapshot};
 use olm::RequiredImages;
 use reader::PublishedState;
 use source::{Deletion, Digest, Reference, Sources};
 use store::{Store, find_stored};
-use sync::ReadCatalog;
 use terminal::say;
 
-use crate::offering::package_needs;
+use crate::offering::EarlierCatalog;
 use crate::{RegistryAccess, reference, required_images};
 
 /// Requests to the registry at the same time.
@@ -128,33 +127,18 @@ impl Pruning<'_> {
     /// Returns the images of the catalog that the registry has now in place of a state. It may have
     /// packages of a delivery that the store has forgotten.
     async fn offered(&self, state: &PublishedState) -> anyhow::Result<RequiredImages> {
-        let mut needs = RequiredImages::default();
-        let name: &CatalogName = state.name();
-        let place = CatalogRepository::new(name, &state.current().source);
-        let image = format!("{}:{}", self.registry.own(&place.repository), place.tag);
-        let source = image.parse()?;
+        let place = CatalogRepository::new(state.name(), &state.current().source);
+        let image = self.registry.catalog_image(&place);
         let reading = async {
-            if !self.sources().exists(&source).await? {
-                return anyhow::Ok(None);
+            match EarlierCatalog::read(self.access, &image).await? {
+                Some(catalog) => catalog.all_needs().await,
+                None => Ok(RequiredImages::default()),
             }
-            Ok(Some(self.access.target.render(&source).await?))
         };
-        let reading = reading.await;
-        let rendering = reading.with_context(|| {
+        let needs = reading.await;
+        needs.with_context(|| {
             format!("nothing can be removed, because the catalog {image} cannot be read")
-        })?;
-        let Some(rendering) = rendering else {
-            return Ok(needs);
-        };
-        let catalog = ReadCatalog::Rendered {
-            rendering,
-            source: image,
-        };
-        let packages: Vec<String> = catalog.packages().map(str::to_owned).collect();
-        for package in packages {
-            needs.merge(package_needs(&catalog, &package).await?);
-        }
-        Ok(needs)
+        })
     }
 
     /// Returns what is needed in each repository of the registry.

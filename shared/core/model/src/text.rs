@@ -264,12 +264,17 @@ fn end_of_login(text: &str) -> Option<usize> {
 /// ```
 pub fn without_folders(source: &str) -> Cow<'_, str> {
     match source.split_once(':') {
-        Some((scheme @ ("dir" | "oci"), path)) => {
+        Some((scheme, path)) if is_of_folder(source) => {
             let name = path.trim_end_matches('/').rsplit('/').next();
             format!("{scheme}:{}", name.unwrap_or_default()).into()
         }
         _ => source.into(),
     }
+}
+
+/// Returns true for the text of a source that is a folder of some machine.
+pub fn is_of_folder(source: &str) -> bool {
+    matches!(source.split_once(':'), Some(("dir" | "oci", _)))
 }
 
 /// Splitter of text that comes in chunks of any size into its lines. It holds at most one line.

@@ -39,16 +39,21 @@ impl DraftStore {
 }
 
 impl Draft {
+    /// Returns an object of the base that is not gone.
+    async fn head_of_base(&self, key: &Key) -> Result<Option<ObjectInfo>, StoreError> {
+        if self.removed.lock().contains(key) {
+            return Ok(None);
+        }
+        self.base.head(key).await
+    }
+
     /// Returns the store that has an object, if one has.
     async fn place_of(&self, key: &Key) -> Result<Option<&Arc<dyn Store>>, StoreError> {
         if self.changes.head(key).await?.is_some() {
             return Ok(Some(&self.changes));
         }
-        let is_removed = self.removed.lock().contains(key);
-        if !is_removed && self.base.head(key).await?.is_some() {
-            return Ok(Some(&self.base));
-        }
-        Ok(None)
+        let found = self.head_of_base(key).await?;
+        Ok(found.map(|_| &self.base))
     }
 
     /// Returns the condition under which the changes take an object.
@@ -56,12 +61,7 @@ impl Draft {
         if self.changes.head(key).await?.is_some() {
             return Ok(condition);
         }
-        let is_removed = self.removed.lock().contains(key);
-        let found = match is_removed {
-            true => None,
-            false => self.base.head(key).await?,
-        };
-        match (condition, found) {
+        match (condition, self.head_of_base(key).await?) {
             (Condition::CreateOnly, None) => Ok(Condition::CreateOnly),
             (Condition::Replace(version), Some(found)) if found.version == version => {
                 Ok(Condition::CreateOnly)

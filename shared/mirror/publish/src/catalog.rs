@@ -2,7 +2,7 @@ use std::borrow::Cow;
 use std::{fmt, path::Path, str, time::Duration};
 
 use compose::{Composition, CompositionInput};
-use model::text::{chain, without_folders};
+use model::text::{chain, is_of_folder, without_folders};
 use model::{Availability, CatalogName, Current, INPUTS_MAX, ImageReference, Key, Sha256};
 use promotion::RingSource;
 use source::{Digest, Lookaside, Source};
@@ -369,10 +369,7 @@ impl ComposedSource {
                 continue;
             };
             // Two folders may have one name.
-            if !matches!(
-                current.source.reference.split_once(':'),
-                Some(("dir" | "oci", _))
-            ) {
+            if !is_of_folder(&current.source.reference) {
                 published.push((name, current.source));
             }
         }

@@ -59,14 +59,10 @@ async fn compressed(
         head.status = StatusCode::INTERNAL_SERVER_ERROR;
         return Response::from_parts(head, Body::empty());
     };
-    let coding = match encoding {
-        Encoding::Gzip => "gzip",
-        Encoding::Zstd => "zstd",
-        Encoding::Identity => return Response::from_parts(head, Body::from(plain)),
-    };
-    if (plain.len() as u64) < COMPRESSED_MIN {
+    let coding = encoding.content_encoding();
+    let Some(coding) = coding.filter(|_| plain.len() as u64 >= COMPRESSED_MIN) else {
         return Response::from_parts(head, Body::from(plain));
-    }
+    };
     head.headers.remove(header::CONTENT_LENGTH);
     let coding = HeaderValue::from_static(coding);
     head.headers.insert(header::CONTENT_ENCODING, coding);

@@ -11,7 +11,7 @@ use hyper::body::Incoming;
 use tower::ServiceExt;
 
 use crate::connection::SharedParts;
-use crate::users::Access;
+use crate::users::LoginResult;
 
 /// Maximum length of path and query, in bytes: the smallest that RFC 9110, section 4.1, recommends.
 /// A longer one is answered with 414.
@@ -51,7 +51,7 @@ impl SharedParts {
         let has_content = !hyper::body::Body::is_end_stream(request.body());
         let (request, body) = request.into_parts();
         let version = request.version;
-        let Access { user, refusal } = self.access(&request, front, has_content, peer).await;
+        let LoginResult { user, refusal } = self.access(&request, front, has_content, peer).await;
         let is_passed_whole = refusal.is_none() && self.server.takes_content;
         let mut response = match refusal {
             Some(status) => (front.refuse)(&request.method, request.uri.path(), status),
@@ -73,7 +73,7 @@ impl SharedParts {
         front: &Front,
         has_content: bool,
         peer: SocketAddr,
-    ) -> Access {
+    ) -> LoginResult {
         let refusal = refusal_of_form(request, has_content);
         // A browser asks by OPTIONS, without credentials, before it sends those of a script (WHATWG
         // Fetch, "CORS-preflight request").
@@ -82,7 +82,7 @@ impl SharedParts {
             Some(users) if refusal.is_none() && !is_open => {
                 users.login(&request.headers, peer).await
             }
-            _ => Access {
+            _ => LoginResult {
                 user: None,
                 refusal,
             },

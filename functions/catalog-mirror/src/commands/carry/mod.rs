@@ -11,7 +11,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use ::carry::{CarriedFolder, ClusterImages, ImagePlace, ImageSupply, lock_folder, remove_partial};
+use ::carry::{
+    CarriedFolder, CarriedImage, ClusterImages, ImagePlace, ImageSupply, lock_folder,
+    remove_partial,
+};
 use ::sync::{Archive, Importer, SyncOptions};
 use anyhow::Context;
 use clap::{Args, Subcommand};
@@ -270,7 +273,7 @@ async fn carry_in(args: CarryInArgs) -> anyhow::Result<Exit> {
     if let Some(first) = states.first().filter(|_| !dry_run) {
         let repository = first.repository();
         tools.access.check_push(target, &repository).await?;
-        if carried.images.iter().any(|image| !image.parts.is_empty()) {
+        if carried.images.iter().any(CarriedImage::is_sparse) {
             tools.access.check_sparse(target, &repository).await?;
         }
     }

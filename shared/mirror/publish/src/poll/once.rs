@@ -212,7 +212,9 @@ async fn read_and_publish(
     learned: &mut Learned,
 ) -> Result<Outcome, PollError> {
     let poll = attempt.poll;
+    // A ring that serves nothing has published nothing.
     let base = attempt.transaction.base();
+    let base = base.filter(|base| !base.source.is_placeholder());
     let previous = attempt.transaction.base_snapshot().await?;
     // After the wait for the place: a catalog that only waited has not killed the process.
     let inputs = attempt.pull_inputs();
@@ -237,7 +239,6 @@ async fn read_and_publish(
     }
     if let (Some(base), Some(published)) = (base, reusable)
         && content.rendering.equals(published)
-        && !base.source.is_placeholder()
     {
         return update(attempt, with_source(base, source), learned).await;
     }
@@ -256,7 +257,6 @@ async fn read_and_publish(
     let put = putting.await?;
     if let Some(base) = base
         && base.snapshot.digest == put.digest
-        && !base.source.is_placeholder()
     {
         // Only damaged objects were written again.
         poll.note_check();

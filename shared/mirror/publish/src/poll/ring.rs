@@ -90,9 +90,9 @@ impl<'c> ResolvedRing<'c> {
         let is_empty = base.is_none_or(|base| base.source.is_placeholder());
         ring.is_placeholder = is_empty && ring.at.is_none();
         // Without a state of its own a ring stays at what is published.
-        let published = || base.and_then(|base| base.publications().into_iter().next());
-        let state = ring.at.clone().or_else(published);
-        let Some(state) = state.or(ring.waiting.first().cloned()) else {
+        let published = base.and_then(|base| base.publications().into_iter().next());
+        let state = ring.at.clone().or(published);
+        let Some(state) = state.or_else(|| ring.waiting.first().cloned()) else {
             return Err(waiting(&source.of, "its published state is not stored"));
         };
         let revision = if ring.at.is_some() && !source.now.is_empty() {

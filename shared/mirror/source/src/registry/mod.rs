@@ -51,8 +51,8 @@ pub(crate) type InsecureHosts = Arc<Mutex<BTreeMap<String, bool>>>;
 /// Locked while a token is fetched, so that concurrent requests share one token.
 type SharedAuthState = Arc<tokio::sync::Mutex<AuthState>>;
 
-/// Host, repository and the actions that a token is for.
-type AuthKey = (String, String, &'static str);
+/// Host, and the scope of its tokens.
+type AuthKey = (String, String);
 
 /// One resolve, read or push of one repository. Credentials are read at most once in a session, and
 /// again in the next.

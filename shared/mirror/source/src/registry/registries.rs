@@ -31,38 +31,43 @@ pub(crate) struct Registries<'a> {
 impl Registries<'_> {
     /// Starts a session that reads. Fails for a reference that makes no URL.
     pub(crate) async fn reading(self, reference: &Reference) -> Result<Session, Error> {
-        self.session_for(reference, "pull").await
+        self.repository_session(reference, "pull").await
     }
 
     /// Starts a session that reads and writes. Fails for a reference that makes no URL.
     pub(crate) async fn pushing(self, reference: &Reference) -> Result<Session, Error> {
-        self.session_for(reference, "pull,push").await
+        self.repository_session(reference, "pull,push").await
     }
 
     /// Starts a session that reads and removes manifests. Fails for a reference that makes no URL.
     pub(crate) async fn deleting(self, reference: &Reference) -> Result<Session, Error> {
-        self.session_for(reference, "pull,delete").await
+        self.repository_session(reference, "pull,delete").await
     }
 
     /// Starts a session that lists the repositories of a registry.
     pub(crate) async fn listing(self, reference: &Reference) -> Result<Session, Error> {
-        let mut session = self.session_for(reference, "catalog").await?;
-        session.scope = "registry:catalog:*".to_owned();
-        Ok(session)
+        self.session_for(reference, "registry:catalog:*".to_owned())
+            .await
     }
 
-    /// Starts a session whose tokens are for these actions.
-    async fn session_for(
+    /// Starts a session whose tokens are for these actions in the repository.
+    async fn repository_session(
         self,
         reference: &Reference,
-        actions: &'static str,
+        actions: &str,
     ) -> Result<Session, Error> {
+        let scope = format!("repository:{}:{actions}", reference.repository());
+        self.session_for(reference, scope).await
+    }
+
+    /// Starts a session whose tokens have this scope.
+    async fn session_for(self, reference: &Reference, scope: String) -> Result<Session, Error> {
         let host = reference.resolve_registry().to_owned();
         let repository = reference.repository().to_owned();
         let is_plain = self.is_plain(&host).await;
         let scheme = if is_plain { "http" } else { "https" };
         let url = format!("{scheme}://{host}/v2/{repository}/");
-        let key = (host.clone(), repository.clone(), actions);
+        let key = (host.clone(), scope.clone());
         let place = ServerPlace {
             text: format!("registry {}, repository {repository}", reference.registry()),
             host,
@@ -79,7 +84,7 @@ impl Registries<'_> {
             settings: Arc::clone(self.settings),
             base: Url::parse(&url).map_err(|_| server.failed(ServerFault::Url(url)))?,
             server,
-            scope: format!("repository:{repository}:{actions}"),
+            scope,
             repository,
             auth: Arc::clone(self.auth_states.lock().entry(key).or_default()),
             login: OnceCell::new(),

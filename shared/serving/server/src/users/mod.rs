@@ -35,7 +35,7 @@ pub(crate) struct Authenticator {
 }
 
 /// User of a request, and the status that refuses it.
-pub(crate) struct Access {
+pub(crate) struct LoginResult {
     /// Name with right credentials, or the one that a refused request gives.
     pub(crate) user: Option<String>,
     /// `None` if the user may read.
@@ -59,7 +59,7 @@ impl Authenticator {
     }
 
     /// Checks the credentials of a request. Logs wrong ones.
-    pub(crate) async fn login(&self, headers: &HeaderMap, peer: SocketAddr) -> Access {
+    pub(crate) async fn login(&self, headers: &HeaderMap, peer: SocketAddr) -> LoginResult {
         let mut user = None;
         let mut outcome = LoginOutcome::Refused;
         if let Some(credentials) = Credentials::from_headers(headers) {
@@ -79,7 +79,7 @@ impl Authenticator {
             LoginOutcome::Refused => Some(StatusCode::UNAUTHORIZED),
             LoginOutcome::Busy => Some(StatusCode::TOO_MANY_REQUESTS),
         };
-        Access { user, refusal }
+        LoginResult { user, refusal }
     }
 
     /// Checks credentials. The owner of a token becomes the user.
