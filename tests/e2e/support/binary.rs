@@ -1,3 +1,4 @@
+use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -121,6 +122,9 @@ pub(crate) struct Server {
     /// `http://127.0.0.1:PORT`.
     pub(crate) url: String,
     lines: mpsc::Receiver<String>,
+    /// The lines that no wait has asked for yet. Lines of standard output and of standard error
+    /// come in either order.
+    passed: RefCell<Vec<String>>,
 }
 
 impl Server {
@@ -143,6 +147,7 @@ impl Server {
             child,
             url: String::new(),
             lines,
+            passed: RefCell::default(),
         };
         server.url = server.wait_for(|line| {
             let at = line.find("127.0.0.1:")?;
@@ -158,19 +163,29 @@ impl Server {
         self.wait_for(|line| line.contains(part).then(|| line.to_owned()))
     }
 
-    /// Waits for a line of output that `find` accepts.
+    /// Waits for a line of output that `find` accepts, and takes it out. The lines before it stay
+    /// for the next wait.
     pub(crate) fn wait_for<T>(&self, find: impl Fn(&str) -> Option<T>) -> T {
+        let mut passed = self.passed.borrow_mut();
+        let earlier = passed.iter().enumerate();
+        if let Some((at, found)) = earlier
+            .filter_map(|(at, line)| Some((at, find(line)?)))
+            .next()
+        {
+            passed.remove(at);
+            return found;
+        }
         let deadline = Instant::now() + PATIENCE;
-        let next = || {
-            self.lines
-                .recv_timeout(deadline.saturating_duration_since(Instant::now()))
-        };
         block_in_place(|| {
             loop {
-                let line = next().expect("the server says what the test waits for");
+                let patience = deadline.saturating_duration_since(Instant::now());
+                let Ok(line) = self.lines.recv_timeout(patience) else {
+                    panic!("the server does not say what the test waits for, but: {passed:#?}");
+                };
                 if let Some(found) = find(&line) {
                     return found;
                 }
+                passed.push(line);
             }
         })
     }
