@@ -10,13 +10,18 @@ mkdir -p "$FROM" "$FILES"
 # sync FROM TO [OPTION...]
 sync() { outcome_of "$CATALOG_MIRROR" sync "$@"; }
 
-# differs FROM TO: what of the published state of TO is not byte for byte that of FROM.
+# differs FROM TO: what of the published state of TO is not byte for byte that of FROM. Of catalogs.json the names count: its serial counts
+# the writes, and a run that was killed between the name and the pointer has written the name once more.
 differs() {
   local key
-  for key in catalogs.json catalogs/s/current.json $(object_keys "$2" s); do
+  for key in catalogs/s/current.json $(object_keys "$2" s); do
     cmp -s "$1/$key" "$2/$key" || echo "$key"
   done
+  [[ $(names "$1") == "$(names "$2")" ]] || echo catalogs.json
 }
+
+# names STORE: those of its catalogs.
+names() { jq -c .catalogs "$1/catalogs.json"; }
 
 # misnamed STORE: the objects whose name is not the sha256 of their bytes.
 misnamed() {
