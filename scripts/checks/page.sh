@@ -78,9 +78,9 @@ rm -r "$WORK"/held/*/
 "$CATALOG_MIRROR" poll --store "$STORE" --catalog "held=dir:$WORK/held" >>"$WORK/poll.log" 2>&1
 serve "$STORE"
 node "$LIB/page_cases.mjs" | relay ""
-# drive NAME URL FOLDER [brief]
+# drive NAME URL FOLDER [KIND]: page.mjs has the kinds.
 drive() { node "$LIB/page.mjs" "${@:2}" 2>&1 | relay "$1"; }
-drive "" "$URL" "$WRITTEN"
+drive "" "$URL" "$WRITTEN" "$($SHORT && echo short || echo whole)"
 
 # A static tree.
 mkdir "$WORK/other"

@@ -27,8 +27,27 @@ linters() {
   done
 }
 
-# resolve [NAME=VALUE...]: the resources of the template with these parameters, as JSON; a resource is named as in the template.
-resolve() { "$VENV/bin/python" "$LIB/template.py" resolve "$TEMPLATE" Bucket=bucket "$@"; }
+# The stacks that are looked at, by the parameters of each. CloudFormation takes 4,096 bytes for a parameter.
+stacks() {
+  local of_secret
+  of_secret=$(printf 'Bearer secret' | sha256)
+  cat <<EOF
+resources ${PARAMETERS[*]}
+plain
+europe AWS::Region=eu-central-1
+hoarding CollectGarbage=false
+slow-300 PollerTimeout=300
+slow-600 PollerTimeout=600
+slow-900 PollerTimeout=900
+public Public=true
+closed AccessHashes=$HASH,$of_secret
+closed-with-origin AccessHashes=$HASH Origins=https://docs.lab
+closed-full AccessHashes=$(printf "$HASH,%.0s" {1..62})$HASH Origins=$(printf 'https://%088d,' {1..42})
+EOF
+}
+
+# resolve: the resources of each stack, as JSON; a resource is named as in the template.
+resolve() { stacks | sed 's/$/ Bucket=bucket/' | "$VENV/bin/python" "$LIB/template.py" resolve "$TEMPLATE" "$WORK"; }
 
 # property NAME FILTER: of the properties of a resource; of_type TYPE FILTER: of those of each resource of a type.
 property() { jq -rc --arg name "$1" ".[\$name].Properties | $2" "$RESOURCES"; }
@@ -128,7 +147,6 @@ triggers() {
   polls="rate(10 minutes) ENABLED {} $target"
   collects="$(jq -c . "$ROOT/functions/poller/tests/events/manual-gc.json") $target"
   same_lines "the poller polls in the interval, and collects garbage every 30 minutes" "$(schedules)" "$polls"$'\n'"rate(30 minutes) ENABLED $collects"
-  resolve CollectGarbage=false >"$WORK/hoarding.json"
   same_lines "unless a parameter forbids it" "$(RESOURCES=$WORK/hoarding.json schedules)" "$polls"$'\n'"rate(30 minutes) DISABLED $collects"
   is "and then no alarm waits for it" "$(jq -c '[has("FailedCollectionAlarm"), has("StuckCollectionAlarm")]' "$WORK/hoarding.json")" '[false,false]'
   is "messages of the queue fail one by one, and two are taken at a time" \
@@ -136,9 +154,8 @@ triggers() {
     '["Queue.Arn","Poller",["ReportBatchItemFailures"],"2"]'
   is "three failures are enough" "$(property Queue .RedrivePolicy.maxReceiveCount)" 3
   for seconds in 300 600 900; do
-    resolve PollerTimeout=$seconds >"$WORK/slow.json"
     is "a message is hidden for six times as long as a poll may take, $seconds s" \
-      "$(RESOURCES=$WORK/slow.json property Poller .Timeout) $(RESOURCES=$WORK/slow.json property Queue .VisibilityTimeout)" "$seconds $((6 * seconds))"
+      "$(RESOURCES=$WORK/slow-$seconds.json property Poller .Timeout) $(RESOURCES=$WORK/slow-$seconds.json property Queue .VisibilityTimeout)" "$seconds $((6 * seconds))"
   done
   answers QueuePolicy <<<$'Deny sqs:SendMessage Queue.Arn aws:SecureTransport=false\nNone sqs:SendMessage Queue.Arn aws:SecureTransport=true'
   is "both queues are encrypted" "$(of_type SQS::Queue .SqsManagedSseEnabled)" $'true\ntrue'
@@ -203,10 +220,8 @@ ReaderErrorsAlarm FunctionName=Reader
 CdnErrorsAlarm DistributionId=Distribution Region=Global"
   is "and so does each metric of the dashboard" "$(property Dashboard .DashboardBody | jq -c '.widgets[].properties.metrics[]
     | select(([.[] | strings] | length < 4) and (tostring | contains("FunctionName=\\\"Poller") | not))')" ""
-  resolve >"$WORK/plain.json"
   is "by default there is no dashboard" "$(jq 'has("Dashboard")' "$WORK/plain.json")" false
   is "without an address no alarm is sent" "$(RESOURCES=$WORK/plain.json of_type CloudWatch::Alarm '.AlarmActions // empty')" ''
-  resolve AWS::Region=eu-central-1 >"$WORK/europe.json"
   # The reader answers 503 as an answer, which is no error of its function.
   is "in every region an alarm counts the reader's 5xx" \
     "$(RESOURCES=$WORK/europe.json property ReaderErrorsAlarm '[.Metrics[].MetricStat.Metric.MetricName // empty]')" '["Url5xxCount","Throttles","UrlRequestCount"]'
@@ -242,24 +257,22 @@ with_login() { jq -nc --arg value "$1" '{headers: {authorization: {value: $value
 preflight() { jq -nc --arg value "$1" '{method: "OPTIONS", headers: {origin: {value: $value}}}'; }
 
 closed_mirror() {
-  local hash RESOURCES=$WORK/closed.json
-  hash=$(printf 'Bearer secret' | sha256)
-  resolve Public=true >"$RESOURCES"
+  local RESOURCES=$WORK/public.json
   is "private catalogs are published if that is wanted" "$(property Poller .Environment.Variables.PUBLISH_PRIVATE)" true
-  resolve "AccessHashes=$HASH,$hash" >"$RESOURCES"
+  RESOURCES=$WORK/closed.json
   is "and by a mirror that is closed" "$(property Poller .Environment.Variables.PUBLISH_PRIVATE)" true
   is "every path of it asks for a login" "$(property Distribution "[$BEHAVIORS | .FunctionAssociations[0].EventType] | unique")" '["viewer-request"]'
   is "the right login passes" "$(access "$(with_login 'Bearer secret')")" '0 none'
   is "a wrong one does not" "$(access "$(with_login 'Bearer Secret')")" '401 none'
-  is "nor does a hash" "$(access "$(with_login "$hash")")" '401 none'
+  is "nor does a hash" "$(access "$(with_login "$(printf 'Bearer secret' | sha256)")")" '401 none'
   is "nor does none" "$(access '{"headers": {}}')" '401 none'
   is "pages of no other origin may read" "$(allowed_origins)" null
-  resolve "AccessHashes=$HASH" Origins=https://docs.lab >"$RESOURCES"
+  RESOURCES=$WORK/closed-with-origin.json
   is "but of those that are named" "$(allowed_origins)" '["https://docs.lab"]'
   is "whose scripts may send a login" "$(access "$(preflight https://docs.lab)")" '204 https://docs.lab'
   is "as those of others may not" "$(access "$(preflight https://other.lab)")" '204 none'
-  # CloudFormation takes 4,096 bytes for a parameter, CloudFront 10 KB for a function ("Quotas").
-  resolve "AccessHashes=$(printf "$HASH,%.0s" {1..62})$HASH" "Origins=$(printf 'https://%088d,' {1..42})" >"$RESOURCES"
+  RESOURCES=$WORK/closed-full.json
+  # CloudFront takes 10 KB for a function ("Quotas").
   succeeds "the function fits with as many logins and origins as a parameter takes" test "$(property Access .FunctionCode | wc -c)" -le 10240
 }
 
@@ -402,7 +415,7 @@ need_python_tools
 need_debian node=nodejs
 export SAM_CLI_TELEMETRY=0 LOG_LEVEL=ERROR AWS_DEFAULT_REGION=us-east-1 AWS_REGION=us-east-1
 linters
-resolve "${PARAMETERS[@]}" >"$RESOURCES" || die "the template cannot be resolved"
+resolve || die "the template cannot be resolved"
 bucket
 bucket_policy
 roles

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """Transforms a template of SAM or CloudFormation.
 
-    template.py reduce TEMPLATE                   prints what of it moto's CloudFormation makes
-    template.py resolve TEMPLATE [NAME=VALUE...]  prints its resources with every intrinsic function resolved
+    template.py reduce TEMPLATE                  prints what of it moto's CloudFormation makes
+    template.py resolve TEMPLATE FOLDER <STACKS  writes its resources with every intrinsic function resolved, to FOLDER/STACK.json
 
-NAME is a parameter, such as AWS::Region too, or a resource, which otherwise is called as in the template. Its attributes are called
-NAME.ATTRIBUTE.
+STACKS has a line for each stack: `STACK [NAME=VALUE...]`. NAME is a parameter, such as AWS::Region too, or a resource, which otherwise
+is called as in the template. Its attributes are called NAME.ATTRIBUTE.
 """
 
+import copy
 import functools
 import json
+import os
 import re
 import sys
 
@@ -118,10 +120,19 @@ def resolved(template, given):
     }
 
 
-def main(command, path, *pairs):
+def main(command, path, folder=None):
     template = transform(path)
-    return reduced(template) if command == "reduce" else resolved(template, dict(pair.split("=", 1) for pair in pairs))
+    if command == "reduce":
+        json.dump(reduced(template), sys.stdout, indent=1)
+        return
+    for line in sys.stdin:
+        stack, *pairs = line.split()
+        given = dict(pair.split("=", 1) for pair in pairs)
+        # What resolves a template changes it.
+        resources = resolved(copy.deepcopy(template), given)
+        with open(os.path.join(folder, f"{stack}.json"), "w") as file:
+            json.dump(resources, file, indent=1)
 
 
 if __name__ == "__main__":
-    json.dump(main(*sys.argv[1:]), sys.stdout, indent=1)
+    main(*sys.argv[1:])

@@ -7,7 +7,7 @@ use super::{number, run_all};
 
 /// Number of seeds in an ordinary run. Change it by the variable `SEEDS`; `FIRST_SEED` is the
 /// first.
-const SEEDS: u64 = 150;
+const SEEDS: u64 = 50;
 
 #[test]
 fn run_of_every_seed_keeps_all_invariants() {
