@@ -232,7 +232,10 @@ impl ImageCopier<'_> {
             return Ok(None);
         }
         let from = match self.from {
-            None => format!("docker://{}", image.pinned()),
+            None => {
+                self.check_origin(image).await?;
+                format!("docker://{}", image.pinned())
+            }
             Some(folder) => dir(&self.whole_folder(folder, image)?),
         };
         let mut sizes = BTreeMap::new();
@@ -280,6 +283,16 @@ impl ImageCopier<'_> {
             }
         }
         Ok(Some(sizes))
+    }
+
+    /// Asks the registry of an image for it. skopeo waits many minutes for a registry that answers 429,
+    /// however long that asks it to wait.
+    async fn check_origin(&self, image: &CarriedImage) -> Result<(), CarryError> {
+        let source = registry_image(&image.pinned())?;
+        if !self.origins.exists(&source).await? {
+            return Err(CarryError::refused("its registry does not have it"));
+        }
+        Ok(())
     }
 
     /// Returns the sizes of what an image consists of, by digest.
