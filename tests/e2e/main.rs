@@ -3,6 +3,7 @@
 mod access;
 mod binary;
 mod carry;
+mod carry_losses;
 mod command_line;
 mod compose;
 mod composed;
