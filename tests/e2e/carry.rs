@@ -170,6 +170,13 @@ async fn carry_out_names_what_fails_and_copies_the_rest_once() {
     let unknown = site.carry("out isc.yaml disk").exits(1);
     unknown.complains("failed: what is attached to ");
     unknown.prints("2 images: 2 copied");
+    // An archive that is damaged on the medium is written again.
+    let archive = site.work.json("disk/carry.json")["archive"].clone();
+    let archive = format!("disk/{}", archive.as_str().expect("it is a name"));
+    site.work.write(&archive, "damaged");
+    site.carry("out isc.yaml disk").exits(0);
+    let import = format!("import --store imported {archive}");
+    site.work.run(&import).exits(0);
     // An image that is damaged on the medium is copied again.
     let folder = site.folder_of("other/app", &site.images[1]);
     for name in [

@@ -101,12 +101,11 @@ impl Pack {
     }
 }
 
-/// Writes an archive of the whole catalogs into a folder, unless it has one of these states.
-/// Returns the name of the file.
+/// Writes an archive of the whole catalogs into a folder, and returns the name of the file. One that
+/// is there is replaced: it may be damaged, or have other sources of the same content.
 ///
 /// # Errors
-/// As [`Pack::plan`] and [`Pack::write_file`], and [`ArchiveError::File`] for a folder that cannot
-/// be read.
+/// As [`Pack::plan`] and [`Pack::write_file`].
 #[expect(clippy::disallowed_methods, reason = "only the own store is read")]
 pub async fn archive_into(
     store: Arc<dyn Store>,
@@ -119,15 +118,6 @@ pub async fn archive_into(
         ..PackOptions::default()
     };
     let pack = Pack::plan(store, names, &options).await?;
-    let end = format!("-{}.tar", pack.manifest().state_digits());
-    let failed = |error| ArchiveError::File(folder.to_owned(), error);
-    for entry in fs::read_dir(folder).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if name.ends_with(&end) && entry.path().is_file() {
-            return Ok(name);
-        }
-    }
     let name = pack.manifest().file_name();
     let path = folder.join(&name);
     let written = spawn_blocking(move || pack.write_file(1, &path)).await;
