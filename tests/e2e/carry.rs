@@ -520,8 +520,13 @@ async fn carry_in_takes_new_disks_and_push_goes_back() {
     assert!(site.offered(&target).contains("small.v3"));
     // Another store, such as the default of another folder, does not stay unseen.
     let other = site.carry(&format!("in third {to} --store other")).exits(0);
-    other.complains("/olm/ns/index:v4.20 is there, and the store ");
-    other.complains("/other is new");
+    other.complains("/olm/ns/index:v4.20 is there, and index-v4-20 is new in the store /");
+    // One that has other catalogs knows this one no better.
+    site.work
+        .run("poll --store third --catalog demo=oci:example:v1")
+        .exits(0);
+    let third = site.carry(&format!("in third {to} --store third")).exits(0);
+    third.complains("index-v4-20 is new in the store /");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,11 +1,13 @@
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use anyhow::Context;
 use carry::TargetRegistry;
 use inspect::SourceReader;
+use model::CatalogName;
 use publish::{Mirror, MirrorSettings, PollMetrics};
 use source::{Reference, Source};
-use store::Store;
+use store::{Store, StorePlace};
 use terminal::say;
 
 use crate::CatalogState;
@@ -36,25 +38,30 @@ impl RegistryAccess {
         Mirror::new(sources, store.clone(), settings, PollMetrics::default())
     }
 
-    /// Says that a store is new though the registry has one of its catalogs: another store may know the
-    /// earlier states.
+    /// Says that a catalog is new in a store though the registry has it: another store may know its
+    /// earlier states. `known` are the catalogs that the store had before.
     ///
     /// # Errors
     /// Fails if the registry does not answer.
-    pub async fn note_new_store(
+    pub async fn note_other_store(
         &self,
         target: &TargetRegistry,
         states: &[CatalogState],
-        store: &str,
+        known: &BTreeSet<CatalogName>,
+        store: &StorePlace,
     ) -> anyhow::Result<()> {
         for state in states {
+            if known.contains(state.name()) {
+                continue;
+            }
             let image = target.catalog_image(&state.place());
             if self.target.sources.exists(&image.parse()?).await? {
+                let name = state.name();
+                let store = store.shown();
                 say(&format!(
-                    "notice: {image} is there, and the store {store} is new: if another store filled this registry, name \
+                    "notice: {image} is there, and {name} is new in the store {store}: if another store filled this registry, name \
                      that with --store, because this one knows no earlier state to go back to or to keep images for"
                 ));
-                return Ok(());
             }
         }
         Ok(())

@@ -354,7 +354,8 @@ impl CatalogState {
         }
     }
 
-    fn name(&self) -> &CatalogName {
+    /// Returns the name of the catalog.
+    pub fn name(&self) -> &CatalogName {
         self.published.name()
     }
 

@@ -260,16 +260,15 @@ async fn carry_in(args: CarryInArgs) -> anyhow::Result<Exit> {
         later: true,
         ..args.allow.options(format!("archive {}", path.display()))
     };
-    let is_new = publish::catalog_names(&*store).await?.is_empty();
+    let known = publish::catalog_names(&*store).await?;
     let reports = Importer::new(archive, store.clone(), options).run().await?;
     let imported = print_copies(&reports, ReportArgs::default())?;
     print_line(&format!("the store of the site is {}", place.shown()))?;
     let states = states(&store, &names).await?;
-    if is_new {
-        let store = place.shown().to_string();
-        let access = &tools.access;
-        access.note_new_store(target, &states, &store).await?;
-    }
+    let access = &tools.access;
+    access
+        .note_other_store(target, &states, &known, &place)
+        .await?;
     if let Some(first) = states.first().filter(|_| !dry_run) {
         let repository = first.repository();
         tools.access.check_push(target, &repository).await?;
@@ -313,7 +312,7 @@ async fn carry_across(args: CarryAcrossArgs) -> anyhow::Result<Exit> {
         }
         args.store.open_alone(Access::Create).await?
     };
-    let is_new = publish::catalog_names(&*store).await?.is_empty();
+    let known = publish::catalog_names(&*store).await?;
     let to = ImagePlace::Target(target);
     let mut found = tools::collect(&tools, &store, &set, to).await?;
     print_line(&format!("the store of the site is {}", place.shown()))?;
@@ -332,11 +331,10 @@ async fn carry_across(args: CarryAcrossArgs) -> anyhow::Result<Exit> {
         place: &args.cluster.place(dry_run),
     };
     let states = states(&store, &found.names).await?;
-    if is_new {
-        let store = place.shown().to_string();
-        let access = &tools.access;
-        access.note_new_store(target, &states, &store).await?;
-    }
+    let access = &tools.access;
+    access
+        .note_other_store(target, &states, &known, &place)
+        .await?;
     failed += offering.run(&states, ClusterImages::new(images)).await?;
     set.end()?;
     Ok(Exit::of_check(failed == 0))
