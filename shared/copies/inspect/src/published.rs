@@ -99,7 +99,7 @@ pub async fn content_hash(
         let states = state(store, name).await?.current().publications();
         found.extend(states.into_iter().map(|state| state.content_hash));
     }
-    found.retain(|hash| hash.to_string().starts_with(digits));
+    found.retain(|hash| !digits.is_empty() && hash.to_string().starts_with(digits));
     let Some(first) = found.pop_first() else {
         return Err(InspectError::refused(format!(
             "no state of the catalogs has a content hash that starts with {digits:?}; see `history NAME`"
