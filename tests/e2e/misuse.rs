@@ -96,7 +96,7 @@ poll --store s --config kind.yaml
 compose none.yaml
     cannot read none.yaml: No such file or directory
 compose image-set.yaml
-    image-set.yaml: line 6: write a list
+    image-set.yaml: line 6: packages: write a list
 compose --store store package.yaml
     input demo has no package demo-databas (did you mean demo-database?)
 import --store s none.tar

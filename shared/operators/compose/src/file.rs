@@ -258,20 +258,32 @@ fn read<T: DeserializeOwned>(text: &str) -> Result<T, ComposeError> {
         let line = location.line();
         let place = format!(" at line {line}, column {}", location.column());
         let problem = plain_error(message.trim_end_matches(&place));
-        ComposeError::Refused(format!("line {line}: {problem}"))
+        let message = match key_before(text, line, location.column()) {
+            Some(key) if !problem.contains(&key) => format!("{key}: {problem}"),
+            _ => problem,
+        };
+        at_line(line, &message)
     })
+}
+
+/// Returns the key of the value that begins at a column of a line; `None` if the key stands in another
+/// line.
+fn key_before(text: &str, line: u64, column: u64) -> Option<String> {
+    let (text, _) = text.lines().zip(1..).find(|(_, number)| *number == line)?;
+    let before = text.chars().zip(1..).take_while(|(_, at)| *at < column);
+    let before: String = before.map(|(c, _)| c).collect();
+    let (key, _) = before.rsplit_once(':')?;
+    let key = key.rsplit(|c: char| !c.is_ascii_alphanumeric()).next()?;
+    some_text(key.to_owned())
 }
 
 fn image_set(text: &str) -> Result<ImageSet, ComposeError> {
     let file: ImageSetFields = read(text)?;
     let mirror = file.mirror;
-    let mut operators = mirror.operators.iter();
-    let has_template = operators.any(|entry| entry.target_catalog_source_template.is_some());
     let mut ignored = Vec::new();
     for (name, is_there) in [
         ("samples", mirror.samples.is_some()),
         ("archiveSize", file.archive_size.is_some()),
-        ("targetCatalogSourceTemplate", has_template),
     ] {
         if is_there {
             ignored.push(name);
