@@ -24,7 +24,10 @@ pub fn plain_error(text: &str) -> String {
     {
         return format!("write {}, not {found}", wanted.replace('`', ""));
     }
-    if let Some(wanted) = text.strip_prefix("expected ").and_then(kind_in_words) {
+    let wanted = text
+        .strip_prefix("expected ")
+        .or_else(|| text.strip_prefix("invalid "));
+    if let Some(wanted) = wanted.and_then(kind_in_words) {
         return format!("write {wanted}");
     }
     text.to_owned()
@@ -48,7 +51,7 @@ fn kind_in_words(kind: &str) -> Option<&'static str> {
         "path string" => "a path",
         "a boolean" => "true or false",
         "null" | "unit value" => "nothing",
-        "u16" | "u32" | "u64" | "usize" => "a whole number",
+        "i64" | "u16" | "u32" | "u64" | "usize" => "a whole number",
         _ if kind.starts_with("struct ") => "a mapping",
         _ => return None,
     })
