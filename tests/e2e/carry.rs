@@ -784,3 +784,47 @@ async fn carry_cuts_paths_for_a_registry_that_limits_them() {
     );
     assert!(!site.work.exists("manifests/certs.d"));
 }
+
+/// The template of a CatalogSource is carried with the state, so a state that is pushed again has it.
+#[tokio::test(flavor = "multi_thread")]
+async fn carry_takes_the_template_of_a_catalog_source() {
+    let site = CarrySite::start().await;
+    let target = Registry::start().await;
+    let to = format!("http://{}/olm", target.host());
+    let plain = format!("--plain-http {}", site.registry.host());
+    let isc = site.work.read("isc.yaml");
+    let isc = isc.replace(
+        "packages:",
+        "targetCatalogSourceTemplate: cs.yaml, packages:",
+    );
+    site.work.write("isc.yaml", isc);
+    let missing = site.carry("out isc.yaml disk").exits(1);
+    missing.complains("isc.yaml: line 3: targetCatalogSourceTemplate: cs.yaml: cannot read it: ");
+    assert!(!site.work.exists("disk"));
+    let place = format!("olm/{}", site.registry.host().replace(':', "-"));
+    for (repository, image) in ["team/app", "other/app"].iter().zip(&site.images) {
+        target.push(&format!("{place}/{repository}"), "v1", image);
+    }
+    for priority in [-7, 8] {
+        site.work.write("cs.yaml", format!(
+            "apiVersion: operators.coreos.com/v1alpha1\nkind: CatalogSource\nmetadata: {{name: other, labels: {{team: a}}}}\nspec: {{image: other, priority: {priority}}}\n"
+        ));
+        site.carry("out isc.yaml disk").exits(0);
+        for step in ["in disk --skopeo ./skopeo", "push index-v4-20"] {
+            site.work
+                .run(&format!("carry {step} {to} {plain}"))
+                .exits(0);
+            let catalogs = site.work.read("manifests/catalogs.yaml");
+            for part in [
+                "name: cs-index-v4-20\n",
+                "team: a\n",
+                &format!("priority: {priority}\n"),
+                &format!("{}/olm/ns/index:v4.20", target.host()),
+            ] {
+                assert!(catalogs.contains(part), "{step}: {part}: {catalogs}");
+            }
+        }
+        // Publications have whole seconds.
+        std::thread::sleep(Duration::from_millis(1100));
+    }
+}

@@ -222,6 +222,7 @@ mod tests {
         CatalogRepository {
             repository: catalog.to_owned(),
             tag: LATEST.to_owned(),
+            catalog_source: None,
         }
     }
 
@@ -333,11 +334,8 @@ mod tests {
     fn suffix(name: &str, reference: &str, target: Option<&str>) -> String {
         let source = model::SourceRef {
             reference: reference.to_owned(),
-            revision: String::new(),
-            verified: None,
             target: target.map(str::to_owned),
-            inputs: Vec::new(),
-            ring: None,
+            ..model::SourceRef::default()
         };
         CatalogRepository::new(&name.parse().unwrap(), &source).suffix()
     }

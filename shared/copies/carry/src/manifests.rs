@@ -26,13 +26,16 @@ const NAME_BYTES_MAX: usize = 63;
 /// hash it fits into a DNS-1123 subdomain.
 const SET_NAME_BYTES_MAX: usize = 200;
 
-/// Repository and tag of a catalog, from which oc-mirror v2 makes the names of its manifests.
+/// Repository and tag of a catalog, from which oc-mirror v2 makes the names of its manifests, and the
+/// template of one of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CatalogRepository {
     /// Path of the repository in a registry.
     pub repository: String,
     /// Tag of the image.
     pub tag: String,
+    /// Labels, annotations and `spec` for the CatalogSource.
+    pub catalog_source: Option<Value>,
 }
 
 impl CatalogRepository {
@@ -41,7 +44,11 @@ impl CatalogRepository {
     /// under which the mirror serves it.
     pub fn new(catalog: &CatalogName, source: &SourceRef) -> Self {
         let target = source.target.as_deref().and_then(Self::of_target);
-        target.unwrap_or_else(|| Self::of_name(catalog, &source.reference))
+        let named = target.unwrap_or_else(|| Self::of_name(catalog, &source.reference));
+        Self {
+            catalog_source: source.catalog_source.clone(),
+            ..named
+        }
     }
 
     /// Reads a repository with its tag, such as `redhat/redhat-operator-index:v4.20`; `None` for
@@ -53,6 +60,7 @@ impl CatalogRepository {
         Some(Self {
             repository: repository.to_owned(),
             tag: tag.to_owned(),
+            catalog_source: None,
         })
     }
 
@@ -72,10 +80,12 @@ impl CatalogRepository {
             Some(repository) if !repository.is_empty() => Self {
                 repository: repository.to_owned(),
                 tag,
+                catalog_source: None,
             },
             _ => Self {
                 repository: catalog.to_string(),
                 tag: LATEST.to_owned(),
+                catalog_source: None,
             },
         }
     }
@@ -106,6 +116,8 @@ pub struct ManifestTarget {
     pub image: String,
     /// Time between two polls by clusters. `None` for an image that is pinned by digest.
     interval: Option<Duration>,
+    /// Labels, annotations and `spec` for the CatalogSource.
+    catalog_source: Option<Value>,
 }
 
 impl ManifestTarget {
@@ -131,6 +143,7 @@ impl ManifestTarget {
             suffix,
             image,
             interval,
+            catalog_source: names.catalog_source.clone(),
         })
     }
 }
@@ -198,26 +211,60 @@ pub fn cluster_catalog(target: &ManifestTarget) -> Value {
 /// with its own `opm`.
 pub fn catalog_source(target: &ManifestTarget, namespace: &str) -> Value {
     let mut source = grpc_source(target, namespace);
-    source["spec"]["grpcPodConfig"] = json!({
-        "extractContent": {"catalogDir": "/configs"},
-        "securityContextConfig": "restricted",
-    });
-    source["spec"]["image"] = json!(target.image);
-    if let Some(interval) = target.interval {
+    let spec = &mut source["spec"];
+    let pod = spec.get("grpcPodConfig").and_then(Value::as_object);
+    let mut pod = pod.cloned().unwrap_or_default();
+    pod.insert(
+        "extractContent".to_owned(),
+        json!({"catalogDir": "/configs"}),
+    );
+    pod.entry("securityContextConfig")
+        .or_insert_with(|| json!("restricted"));
+    spec["grpcPodConfig"] = Value::Object(pod);
+    spec["image"] = json!(target.image);
+    let is_polled = spec.get("updateStrategy").is_some();
+    if let Some(interval) = target.interval.filter(|_| !is_polled) {
         let interval = format!("{}m", minutes(interval));
-        source["spec"]["updateStrategy"] = json!({"registryPoll": {"interval": interval}});
+        spec["updateStrategy"] = json!({"registryPoll": {"interval": interval}});
     }
     source
 }
 
+/// Fields of `spec` that a template may set. It comes with
+/// the state, so from elsewhere.
+const TEMPLATE_FIELDS: [&str; 8] = [
+    "description",
+    "displayName",
+    "grpcPodConfig",
+    "icon",
+    "priority",
+    "publisher",
+    "secrets",
+    "updateStrategy",
+];
+
 /// Returns a manifest for OLM v0 without the place that answers.
 fn grpc_source(target: &ManifestTarget, namespace: &str) -> Value {
-    json!({
+    let mut source = json!({
         "apiVersion": "operators.coreos.com/v1alpha1",
         "kind": "CatalogSource",
         "metadata": {"name": format!("cs-{}", target.suffix), "namespace": namespace},
         "spec": {"displayName": target.catalog, "sourceType": "grpc"},
-    })
+    });
+    let Some(template) = &target.catalog_source else {
+        return source;
+    };
+    for name in ["labels", "annotations"] {
+        if let Some(value) = template.get(name) {
+            source["metadata"][name] = value.clone();
+        }
+    }
+    for name in TEMPLATE_FIELDS {
+        if let Some(value) = template["spec"].get(name) {
+            source["spec"][name] = value.clone();
+        }
+    }
+    source
 }
 
 /// Returns the manifests for OLM v0 that asks the mirror itself, without a pod for each catalog: a
@@ -232,6 +279,11 @@ pub fn addressed_catalog_source(
     // A label of DNS has no dots.
     let label = target.catalog.as_str().replace('.', "-");
     let mut source = grpc_source(target, namespace);
+    if let Some(spec) = source["spec"].as_object_mut() {
+        // There is no pod, and no image that could change.
+        spec.remove("grpcPodConfig");
+        spec.remove("updateStrategy");
+    }
     let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
     let mut labels = name.split('.');
     let (address, service) = match (labels.next(), labels.next(), labels.next()) {
@@ -391,6 +443,71 @@ mod tests {
             );
             let read: Value = serde_saphyr::from_str(text.split("---\n").next().unwrap()).unwrap();
             assert_eq!(read, document, "{text}");
+        }
+    }
+    #[test]
+    fn catalog_source_takes_fields_of_its_template_and_keeps_its_place() {
+        let of = |template: Value| {
+            let names = CatalogRepository {
+                repository: "ns/index".to_owned(),
+                tag: "v1".to_owned(),
+                catalog_source: Some(template),
+            };
+            let interval = Some(Duration::from_secs(600));
+            let image = "h.example/ns/index:v1".to_owned();
+            let name = "index-v1".parse().unwrap();
+            ManifestTarget::new(image, &name, &names, interval).unwrap()
+        };
+        let target = of(json!({
+            "labels": {"team": "a"},
+            "spec": {
+                "priority": -100,
+                "image": "evil.example/x:v1",
+                "sourceType": "internal",
+                "configMap": "x",
+                "grpcPodConfig": {
+                    "securityContextConfig": "legacy",
+                    "extractContent": {"catalogDir": "/x"},
+                    "nodeSelector": {"a": "b"},
+                },
+                "updateStrategy": {"registryPoll": {"interval": "30m"}},
+            },
+        }));
+        let expected = json!({
+            "apiVersion": "operators.coreos.com/v1alpha1",
+            "kind": "CatalogSource",
+            "metadata": {"name": "cs-index-v1", "namespace": "olm", "labels": {"team": "a"}},
+            "spec": {
+                "displayName": "index-v1",
+                "sourceType": "grpc",
+                "image": "h.example/ns/index:v1",
+                "priority": -100,
+                "grpcPodConfig": {
+                    "securityContextConfig": "legacy",
+                    "extractContent": {"catalogDir": "/configs"},
+                    "nodeSelector": {"a": "b"},
+                },
+                "updateStrategy": {"registryPoll": {"interval": "30m"}},
+            },
+        });
+        assert_eq!(catalog_source(&target, "olm"), expected);
+        let addressed = addressed_catalog_source(&target, "mirror.example", 50051, "olm");
+        let spec = json!({
+            "address": "index-v1.mirror.example:50051",
+            "displayName": "index-v1",
+            "priority": -100,
+            "sourceType": "grpc",
+        });
+        assert_eq!(addressed[0]["spec"], spec);
+        // A state of others may have anything there.
+        for odd in [
+            json!(7),
+            json!([]),
+            json!({"spec": 7}),
+            json!({"spec": {"grpcPodConfig": 7}}),
+        ] {
+            let source = catalog_source(&of(odd), "olm");
+            assert_eq!(source["spec"]["image"], "h.example/ns/index:v1");
         }
     }
 }

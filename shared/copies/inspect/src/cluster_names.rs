@@ -58,6 +58,7 @@ fn repository_of_image(source: &str) -> Option<CatalogRepository> {
     Some(CatalogRepository {
         repository: repository.to_owned(),
         tag: image.tag.unwrap_or_else(|| carry::LATEST.to_owned()),
+        catalog_source: None,
     })
 }
 

@@ -57,7 +57,8 @@ impl CarriedSet {
         let folder = path.parent().unwrap_or(Path::new(""));
         let mut platforms = BTreeMap::new();
         let mut catalogs = Vec::new();
-        for entry in image_set.entries {
+        for mut entry in image_set.entries {
+            entry.read_template(folder).with_context(place)?;
             let composed = ComposedSource::new(entry.composition, folder);
             let mut composed = composed.with_context(place)?;
             composed.target = Some(entry.target);

@@ -274,12 +274,9 @@ mod tests {
         let publication = Publication {
             snapshot: ObjectDigest::of(b"{}"),
             source: SourceRef {
-                inputs: Vec::new(),
-                ring: None,
                 reference: "quay.io/a/b:c".into(),
                 revision: "sha256:00".into(),
-                verified: None,
-                target: None,
+                ..SourceRef::default()
             },
             render_version: 1,
             rolled_back: None,

@@ -1,4 +1,5 @@
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
+use serde_json::Value;
 
 use crate::{CatalogName, ObjectRef, PREVIOUS_MAX, Ring, Sha256};
 
@@ -11,7 +12,7 @@ pub const INPUTS_MAX: usize = 64;
 pub(crate) const LIST_READ_MAX: usize = 16 * PREVIOUS_MAX;
 
 /// The source of a catalog and its last known revision.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceRef {
     /// The source as it is configured: `quay.io/operatorhubio/catalog:latest`, `oci:DIR`,
     /// `dir:PATH`.
@@ -26,6 +27,14 @@ pub struct SourceRef {
     /// `redhat/redhat-operator-index:v4.20`, if an ImageSetConfiguration names them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
+    /// Labels, annotations and `spec` for the CatalogSource of the catalog, if the
+    /// ImageSetConfiguration has a template of it.
+    #[serde(
+        rename = "catalogSource",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub catalog_source: Option<Value>,
     /// Published states that a composed catalog was made of, at most [`INPUTS_MAX`]. Empty for any
     /// other catalog.
     #[serde(

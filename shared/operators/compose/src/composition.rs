@@ -1,4 +1,5 @@
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{ComposeError, Selection};
 
@@ -18,6 +19,10 @@ pub struct Composition {
     pub conflicts: ConflictRule,
     /// Treatment of packages and APIs that a bundle requires. Default `warn`.
     pub dependencies: DependencyRule,
+    /// Labels, annotations and `spec` for the CatalogSource of the catalog, from the template of an
+    /// ImageSetConfiguration. Another template makes another state, so that it is published.
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
+    pub catalog_source: Option<Value>,
 }
 
 /// Catalog from which a composition takes packages. It has either `catalog` or `source`.

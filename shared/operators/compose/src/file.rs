@@ -1,6 +1,7 @@
 //! Files that describe compositions.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::str::FromStr;
 
 use model::{CatalogName, ImageReference, text, yaml::plain_error};
@@ -10,6 +11,7 @@ use serde_json::Value;
 use serde_saphyr::Spanned;
 
 use crate::error::TEXT_CHARS;
+use crate::template::TemplateFile;
 use crate::{
     ComposeError, Composition, CompositionInput, DependencyRule, PackageSelection, Selection,
 };
@@ -52,6 +54,7 @@ pub struct ImageSetEntry {
     pub platforms: BTreeSet<String>,
     /// Selection from its image.
     pub composition: Composition,
+    template: Option<TemplateFile>,
 }
 
 /// Images that must not be copied, as regular expressions that match any part of a reference.
@@ -150,7 +153,7 @@ struct OperatorFields {
     packages: Vec<PackageSelection>,
     #[serde(default)]
     skip_dependencies: bool,
-    target_catalog_source_template: Option<IgnoredAny>,
+    target_catalog_source_template: Option<Spanned<String>>,
     #[serde(default)]
     platforms: Vec<PlatformFields>,
 }
@@ -238,8 +241,22 @@ impl ImageSet {
     }
 }
 
+impl ImageSetEntry {
+    /// Reads the template of its CatalogSource, if it names one. A relative path starts at `folder`,
+    /// that of the ImageSetConfiguration.
+    ///
+    /// # Errors
+    /// Names the line of what is no template.
+    pub fn read_template(&mut self, folder: &Path) -> Result<(), ComposeError> {
+        if let Some(template) = &self.template {
+            self.composition.catalog_source = Some(template.read(folder)?);
+        }
+        Ok(())
+    }
+}
+
 /// Returns the text without document ends behind its last line, which hold no document.
-fn without_end(text: &str) -> &str {
+pub(crate) fn without_end(text: &str) -> &str {
     let mut text = text.trim_end();
     while let Some(rest) = text.strip_suffix("\n---").or(text.strip_suffix("\n...")) {
         text = rest.trim_end();
@@ -247,7 +264,7 @@ fn without_end(text: &str) -> &str {
     text
 }
 
-fn read<T: DeserializeOwned>(text: &str) -> Result<T, ComposeError> {
+pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, ComposeError> {
     serde_saphyr::from_str(text).map_err(|error| {
         let error = error.without_snippet();
         // The default message speaks to programmers, and names options that users do not have.
@@ -381,6 +398,7 @@ fn entries(operators: Vec<OperatorFields>) -> Result<Vec<ImageSetEntry>, Compose
         operator.packages.iter_mut().for_each(drop_empty_texts);
         let platforms =
             platforms(&operator.platforms).map_err(|problem| at_line(line, &problem))?;
+        let template = TemplateFile::new(operator.target_catalog_source_template.take());
         let composition = composition(operator);
         composition
             .check()
@@ -390,6 +408,7 @@ fn entries(operators: Vec<OperatorFields>) -> Result<Vec<ImageSetEntry>, Compose
             target: format!("{}:{}", target.repository, target.tag),
             platforms,
             composition,
+            template,
         });
     }
     Ok(entries)
@@ -433,7 +452,7 @@ fn platforms(fields: &[PlatformFields]) -> Result<BTreeSet<String>, String> {
     Ok(platforms)
 }
 
-fn at_line(line: u64, message: &str) -> ComposeError {
+pub(crate) fn at_line(line: u64, message: &str) -> ComposeError {
     ComposeError::Refused(format!("line {line}: {message}"))
 }
 

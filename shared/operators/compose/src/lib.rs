@@ -16,6 +16,7 @@ mod outline;
 mod rewrite;
 mod select;
 mod selection;
+mod template;
 mod version_constraint;
 
 pub use compose::compose;

@@ -34,12 +34,9 @@ impl CurrentBuilder {
             serial: None,
             previous: None,
             source: SourceRef {
-                inputs: Vec::new(),
-                ring: None,
                 reference: SOURCE.to_owned(),
                 revision: "sha256:00".to_owned(),
-                verified: None,
-                target: None,
+                ..SourceRef::default()
             },
         }
     }

@@ -87,7 +87,9 @@ fn image_set(
     };
     let folder = file.image_set.parent().unwrap_or(Path::new(""));
     let mut catalogs = Vec::new();
-    for entry in entries {
+    for mut entry in entries {
+        let read = entry.read_template(folder);
+        read.map_err(|error| format!("{path}: {error}"))?;
         let name = name.cloned().unwrap_or(entry.name);
         let composed = ComposedSource::new(entry.composition, folder);
         let mut composed = composed.map_err(|error| format!("{path}: {name}: {error}"))?;

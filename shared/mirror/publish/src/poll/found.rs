@@ -97,10 +97,7 @@ impl<'c> Found<'c> {
         let mut source = SourceRef {
             reference,
             revision: self.revision().to_string(),
-            verified: None,
-            target: None,
-            inputs: Vec::new(),
-            ring: None,
+            ..SourceRef::default()
         };
         match self {
             Self::Pulled(found) => source.verified = verify(images, found, known).await?,
@@ -110,7 +107,10 @@ impl<'c> Found<'c> {
                     found.verify_inputs(images).await?;
                 }
                 source.inputs = found.published();
-                source.target.clone_from(&found.composed.target);
+                let composed = found.composed;
+                source.target.clone_from(&composed.target);
+                let template = &composed.composition.catalog_source;
+                source.catalog_source.clone_from(template);
             }
             Self::Ring(found) => {
                 source.verified = found.verified();

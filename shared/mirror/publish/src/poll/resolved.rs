@@ -48,6 +48,7 @@ pub(super) enum InputState<'c> {
 struct RevisionText<'a> {
     version: u32,
     composition: &'a compose::Composition,
+    target: Option<&'a str>,
     inputs: Vec<String>,
     additions: Vec<String>,
 }
@@ -84,6 +85,7 @@ impl<'c> ResolvedComposition<'c> {
         let text = RevisionText {
             version: COMPOSE_VERSION,
             composition: &composed.composition,
+            target: composed.target.as_deref(),
             inputs: revisions(&inputs, InputRole::Input),
             additions: revisions(&inputs, InputRole::Addition),
         };
