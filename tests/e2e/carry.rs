@@ -828,3 +828,93 @@ async fn carry_takes_the_template_of_a_catalog_source() {
         std::thread::sleep(Duration::from_millis(1100));
     }
 }
+
+/// Programs get one document for each step, and those who want no reports get none.
+#[tokio::test(flavor = "multi_thread")]
+async fn carry_json_is_one_document_and_quiet_prints_failures_only() {
+    let site = CarrySite::start().await;
+    let target = Registry::builder().deleting().start().await;
+    let host = site.registry.host();
+    let to = format!("http://{}/olm", target.host());
+    let offered = format!("{}/olm/ns/index:v4.20", target.host());
+    let [there, gone] = ["other/app:v1", "team/gone:v1"].map(|image| format!("{host}/{image}"));
+    site.publish(&[("small.v1", &there), ("small.v2", &gone)]);
+
+    let dry = site.carry("out isc.yaml disk --dry-run --json").exits(1);
+    let dry = dry.json();
+    assert_eq!(dry["dryRun"], true);
+    assert_eq!(dry["images"]["copied"], 2);
+    assert!(dry["images"]["bytes"].as_u64() > Some(0), "{dry}");
+    assert!(dry.get("archive").is_none(), "{dry}");
+    let refused = site.carry("out isc.yaml disk --require-all --json");
+    refused.complains("error: carry.json is not written");
+    let refused = refused.exits(1).json();
+    let reason = refused["error"].as_str().expect("it tells why");
+    assert!(reason.starts_with("carry.json is not written"), "{reason}");
+    let out = site.carry("out isc.yaml disk --json").exits(1).json();
+    assert_eq!(out["complete"], false);
+    assert_eq!(out["catalogs"][0]["outcome"], "unchanged");
+    assert_eq!(out["images"]["kept"], 2);
+    assert_eq!(out["images"]["missing"][0]["image"], gone);
+    assert_eq!(
+        out["images"]["missing"][0]["neededBy"][0]["bundle"],
+        "small.v2"
+    );
+    assert_eq!(out["archive"], site.work.json("disk/carry.json")["archive"]);
+
+    let taken = site.carry(&format!("in disk {to} --json")).exits(1).json();
+    assert_eq!(taken["catalogs"][0]["outcome"], "published");
+    let catalog = &taken["offer"]["catalogs"][0];
+    assert_eq!(catalog["catalog"], "index-v4-20");
+    assert_eq!(catalog["image"], offered);
+    assert_eq!(catalog["outcome"], "pushed");
+    assert_eq!(catalog["gaps"][0]["package"], "small");
+    assert_eq!(catalog["gaps"][0]["bundle"], "small.v2");
+    assert_eq!(catalog["gaps"][0]["effect"], "the bundle is left out");
+    let manifests = taken["offer"]["manifests"].to_string();
+    assert!(manifests.contains("manifests/catalogs.yaml"), "{manifests}");
+
+    site.publish(&[("small.v1", &there)]);
+    let across = format!("carry --json across isc.yaml {to} --skopeo ./skopeo --plain-http {host}");
+    let across = site.work.run(&across).exits(0).json();
+    assert_eq!(across["complete"], true);
+    assert_eq!(across["offer"]["complete"], true);
+    let store = across["store"].as_str().expect("it is named");
+    assert!(store.ends_with("/store"), "{store}");
+
+    let [bundle, operator] = &site.images;
+    let place = format!("olm/{}", host.replace(':', "-"));
+    target.push(&format!("{place}/team/app"), "v1", bundle);
+    target.push(&format!("{place}/other/app"), "v1", operator);
+    let push = format!("carry push index-v4-20 {to} --plain-http {host}");
+    let pushed = site.work.run(&format!("{push} --json")).exits(0).json();
+    assert_eq!(pushed["complete"], true);
+    assert_eq!(pushed["catalogs"][0]["outcome"], "unchanged");
+
+    let old = bundles::image("old");
+    let carried = format!("carried-{}", &old.digest[7..39]);
+    target.push(&format!("{place}/team/app"), &carried, &old);
+    let prune = format!("carry prune {to}");
+    for (options, deleted) in [("--json", 0), ("--json --yes", 1)] {
+        let pruned = site.work.run(&format!("{prune} {options}")).exits(0).json();
+        let repository = &pruned["manifests"][&format!("{place}/team/app")];
+        assert_eq!(repository[0]["digest"], old.digest);
+        assert_eq!(repository[0]["tags"][0], carried);
+        assert_eq!(pruned["deleted"], deleted);
+    }
+
+    let quiet = |step: &str| {
+        let ran = site.carry(&format!("--quiet {step}"));
+        assert_eq!(ran.stdout, "", "{step}");
+        ran
+    };
+    fs::remove_dir_all(site.work.path("disk")).expect("it is there");
+    for step in ["out isc.yaml disk".to_owned(), format!("in disk {to}")] {
+        assert_eq!(quiet(&step).exits(0).stderr, "", "{step}");
+    }
+    site.publish(&[("small.v1", &gone)]);
+    let failed = quiet("out isc.yaml disk").exits(1);
+    let lines: Vec<&str> = failed.stderr.lines().collect();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    failed.complains(&format!("failed: {gone}: "));
+}

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::{StreamExt, stream};
 use model::text::chain;
+use serde::Serialize;
 use source::{Digest, Reference, Source, Sources};
 
 use crate::image_folder::ImageFolder;
@@ -33,16 +34,30 @@ pub enum ImagePlace<'a> {
 }
 
 /// Result of a copy.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct CopyReport {
-    /// Number of images that were copied.
+    /// Number of images that were copied; in a dry run, that would be.
     pub copied: usize,
     /// Number of images that were there.
     pub kept: usize,
     /// Bytes of the images to copy, each blob once. Counted in a dry run alone.
-    pub bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
     /// Images that were not copied.
     pub missing: Vec<MissingImage>,
+}
+
+impl CopyReport {
+    /// Adds the result of another copy.
+    pub fn add(&mut self, other: Self) {
+        self.copied += other.copied;
+        self.kept += other.kept;
+        if let Some(bytes) = other.bytes {
+            *self.bytes.get_or_insert(0) += bytes;
+        }
+        self.missing.extend(other.missing);
+    }
 }
 
 impl ImagePlace<'_> {
@@ -156,14 +171,19 @@ pub struct ImageCopier<'a> {
     pub dry_run: bool,
     /// Hashes each file of an image in a folder, instead of comparing sizes only.
     pub rechecks: bool,
-    /// Receiver of the commands and of what failed.
+    /// Receiver of what failed.
     pub say: SayLine<'a>,
+    /// Receiver of the commands and of notices.
+    pub note: SayLine<'a>,
 }
 
 impl ImageCopier<'_> {
     /// Copies what is missing. Each command is said, and each image that fails.
     pub async fn copy(&self, images: &[CarriedImage]) -> CopyReport {
-        let mut report = CopyReport::default();
+        let mut report = CopyReport {
+            bytes: self.dry_run.then_some(0),
+            ..CopyReport::default()
+        };
         let whole = images.iter().filter(|image| !image.is_sparse());
         let whole: Vec<&CarriedImage> = whole.collect();
         self.copy_some(&whole, &mut report).await;
@@ -198,8 +218,10 @@ impl ImageCopier<'_> {
                 Ok(Some(sizes)) => {
                     report.copied += 1;
                     for (digest, bytes) in sizes {
-                        if seen.insert(digest) {
-                            report.bytes += bytes;
+                        if seen.insert(digest)
+                            && let Some(total) = &mut report.bytes
+                        {
+                            *total += bytes;
                         }
                     }
                 }
@@ -330,7 +352,7 @@ impl ImageCopier<'_> {
             None => return,
         };
         if let Err(error) = self.try_mark(image, &mark, target).await {
-            (self.say)(&format!(
+            (self.note)(&format!(
                 "notice: {}: it cannot be marked for `carry prune`: {}",
                 image.image,
                 chain(&error)
@@ -383,7 +405,7 @@ impl ImageCopier<'_> {
         of: usize,
     ) -> Result<(), CarryError> {
         let words = self.skopeo.command(from, to, image.is_sparse());
-        (self.say)(&format!("[{number}/{of}] {}", shown(&words)));
+        (self.note)(&format!("[{number}/{of}] {}", shown(&words)));
         if self.dry_run {
             return Ok(());
         }

@@ -1,7 +1,7 @@
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +15,11 @@ const BYTES_MAX: u64 = 64 << 20;
 
 /// Maximum number of images: several times those of all catalogs of OpenShift, with signatures.
 const IMAGES_MAX: usize = 200_000;
+
+/// Returns the folder of the images in a folder that is carried.
+pub fn images_folder(folder: &Path) -> PathBuf {
+    folder.join("images")
+}
 
 /// Content of `carry.json`: the archive and the images of a folder. It is written when all the rest
 /// is there.

@@ -16,7 +16,7 @@ mod skopeo;
 mod wanted;
 
 pub use crate::copier::{CopyReport, ImageCopier, ImagePlace, remove_partial};
-pub use crate::folder::{CarriedFolder, lock_folder, replace_file};
+pub use crate::folder::{CarriedFolder, images_folder, lock_folder, replace_file};
 pub use crate::images::{
     CarriedImage, ImageChecks, ListedImages, check_images, images_document, list_images, missing,
     narrow_images, parts_that_exist, pullable, target_has, target_images,
@@ -29,7 +29,9 @@ pub use crate::manifests::{
     yaml,
 };
 pub use crate::mirrors::{ImageMirrors, TargetRegistry};
-pub use crate::offer::{BundleGap, ImageSupply, MissingImage, OfferedPart, PackageRest, name_uses};
+pub use crate::offer::{
+    BundleGap, ImageSupply, MissingImage, OfferGap, OfferedPart, PackageRest, name_uses,
+};
 pub use crate::prune::{PrunableManifest, RepositoryContent};
 pub use crate::skopeo::Skopeo;
 pub use crate::wanted::WantedImages;

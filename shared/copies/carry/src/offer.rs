@@ -1,6 +1,7 @@
 //! The part of a catalog that may be offered to clusters: bundles whose images are all there.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use compose::{Composition, CompositionInput, PackageSelection, Removal, Selection, check_removal};
 use model::ImageReference;
@@ -125,11 +126,14 @@ impl ImageSupply {
 }
 
 /// Reason for which a bundle cannot be offered.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct BundleGap {
     /// Name of the bundle; empty if the whole package is meant.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub bundle: String,
     /// Reference of the image that is missing; empty if another fault is meant.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub image: String,
     /// Cause, for people.
     pub cause: String,
@@ -143,6 +147,33 @@ impl BundleGap {
             image: String::new(),
             cause,
         }
+    }
+}
+
+/// Gap of a package, and what follows from it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OfferGap {
+    /// Name of the package.
+    pub package: String,
+    /// Bundle and cause.
+    #[serde(flatten)]
+    pub gap: BundleGap,
+    /// What is offered instead, for people.
+    pub effect: String,
+}
+
+impl fmt::Display for OfferGap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut line = format!("package {}", self.package);
+        if !self.gap.bundle.is_empty() {
+            line += &format!(", bundle {}", self.gap.bundle);
+        }
+        if !self.gap.image.is_empty() {
+            line += &format!(", image {}", self.gap.image);
+        }
+        line += &format!(": {}; {}", self.gap.cause, self.effect);
+        f.write_str(&printable(&line))
     }
 }
 
@@ -191,8 +222,8 @@ pub struct OfferedPart {
     earlier: Vec<String>,
     /// Bundles that are left out of delivered packages.
     removals: Vec<Removal>,
-    /// One line for each gap, for people.
-    pub gaps: Vec<String>,
+    /// Gaps of the packages that are not offered as they were delivered.
+    pub gaps: Vec<OfferGap>,
 }
 
 impl OfferedPart {
@@ -205,7 +236,7 @@ impl OfferedPart {
         rest: PackageRest,
         has_earlier: bool,
     ) {
-        let outcome = match rest {
+        let effect = match rest {
             PackageRest::Whole => {
                 self.delivered.push(package.to_owned());
                 return;
@@ -222,15 +253,11 @@ impl OfferedPart {
             PackageRest::Broken(reason) => format!("the package is left out, because {reason}"),
         };
         for gap in gaps {
-            let mut line = format!("package {package}");
-            if !gap.bundle.is_empty() {
-                line += &format!(", bundle {}", gap.bundle);
-            }
-            if !gap.image.is_empty() {
-                line += &format!(", image {}", gap.image);
-            }
-            line += &format!(": {}; {outcome}", gap.cause);
-            self.gaps.push(printable(&line));
+            self.gaps.push(OfferGap {
+                package: package.to_owned(),
+                gap: gap.clone(),
+                effect: effect.clone(),
+            });
         }
     }
 
@@ -372,8 +399,9 @@ mod tests {
         assert_eq!((named(0), named(1)), (vec!["a", "b"], vec!["c"]));
         assert_eq!(composition.remove, [removal]);
         composition.check().unwrap();
+        let lines: Vec<String> = part.gaps.iter().map(OfferGap::to_string).collect();
         assert_eq!(
-            part.gaps,
+            lines,
             [
                 "package b, bundle b.v1, image q.io/a:1: it is gone; the bundle is left out",
                 "package c, bundle b.v1, image q.io/a:1: it is gone; the package stays as the target has it, because it breaks",

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::Sha256;
+use serde::Serialize;
 use source::{Digest, ManifestLinks};
 
 /// Number of digits of a digest in a tag: enough to tell all images of a site apart.
@@ -42,7 +43,8 @@ pub struct RepositoryContent {
 }
 
 /// Manifest to remove.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct PrunableManifest {
     /// Digest of the manifest.
     pub digest: Digest,

@@ -8,7 +8,7 @@ use model::CatalogName;
 use publish::{Mirror, MirrorSettings, PollMetrics};
 use source::{Reference, Source};
 use store::{Store, StorePlace};
-use terminal::say;
+use terminal::remark;
 
 use crate::CatalogState;
 
@@ -58,7 +58,7 @@ impl RegistryAccess {
             if self.target.sources.exists(&image.parse()?).await? {
                 let name = state.name();
                 let store = store.shown();
-                say(&format!(
+                remark(&format!(
                     "notice: {image} is there, and {name} is new in the store {store}: if another store filled this registry, name \
                      that with --store, because this one knows no earlier state to go back to or to keep images for"
                 ));
@@ -67,30 +67,24 @@ impl RegistryAccess {
         Ok(())
     }
 
-    /// Asks the registry of the site once whether it takes a push, before anything is done.
+    /// Asks the registry of the site once whether it takes a push, before anything is done, and if
+    /// `is_sparse`, whether it takes an index without some of its images.
     ///
     /// # Errors
-    /// Fails with the words of a registry that takes no push.
-    pub async fn check_push(
+    /// Fails with the words of a registry that takes no push, and with what to do if it takes no such
+    /// index.
+    pub async fn check_target(
         &self,
         target: &TargetRegistry,
         repository: &str,
+        is_sparse: bool,
     ) -> anyhow::Result<()> {
         let reference = reference(&format!("{}:latest", target.own(repository)))?;
         let checked = self.target.sources.check_push(&reference).await;
-        checked.context("nothing is copied, because the registry takes no push")
-    }
-
-    /// Asks the registry of the site once whether it takes an index without some of its images.
-    ///
-    /// # Errors
-    /// Fails with what to do if it takes none.
-    pub async fn check_sparse(
-        &self,
-        target: &TargetRegistry,
-        repository: &str,
-    ) -> anyhow::Result<()> {
-        let reference = reference(&format!("{}:latest", target.own(repository)))?;
+        checked.context("nothing is copied, because the registry takes no push")?;
+        if !is_sparse {
+            return Ok(());
+        }
         let checked = self.target.sources.check_sparse(&reference).await;
         checked.context(
             "nothing is copied, because the registry takes no index without some of its images: remove `platforms`, or let \

@@ -7,7 +7,7 @@ use carry::{CatalogRepository, ManifestTarget, check_names};
 use compose::{AdditionalImage, BlockedImages, ImageSet, ImageSetEntry};
 use publish::{Catalog, CatalogSource, ComposedSource, ValidationMode};
 use serde_json::{Map, Value, json};
-use terminal::say;
+use terminal::remark;
 
 /// Catalogs and images of an ImageSetConfiguration.
 pub struct CarriedSet {
@@ -23,8 +23,8 @@ pub struct CarriedSet {
     pub force: bool,
     /// Repository of the first catalog in the registry of the site.
     pub first_repository: String,
-    /// Sections that are left to oc-mirror, in words.
-    rest: String,
+    /// Names of the sections that are left to oc-mirror.
+    pub rest: Vec<String>,
     /// Place of the ImageSetConfiguration of the rest, and its text.
     rest_file: Option<(PathBuf, String)>,
 }
@@ -45,7 +45,7 @@ impl CarriedSet {
         let place = || path.display().to_string();
         if !image_set.ignored.is_empty() {
             let ignored = image_set.ignored.join(", ");
-            say(&format!("notice: not used: {ignored}"));
+            remark(&format!("notice: not used: {ignored}"));
         }
         check_targets(&image_set.entries).with_context(place)?;
         let first = image_set.entries.first();
@@ -70,8 +70,8 @@ impl CarriedSet {
                 ..Catalog::new(entry.name, CatalogSource::Composed(Box::new(composed)))
             });
         }
-        let names: Vec<&str> = image_set.rest.keys().copied().collect();
-        let rest = names.join(" and ");
+        let names = image_set.rest.keys();
+        let rest: Vec<String> = names.map(|name| (*name).to_owned()).collect();
         let mut rest_file = None;
         if let Some(path) = rest_path.filter(|_| !rest.is_empty()) {
             let mut mirror = Map::new();
@@ -109,17 +109,17 @@ impl CarriedSet {
         if self.rest.is_empty() {
             return Ok(());
         }
-        let rest = &self.rest;
+        let rest = self.rest.join(" and ");
         match &self.rest_file {
             Some((path, text)) => {
                 let written = fs::write(path, text);
                 written.with_context(|| format!("cannot write {}", path.display()))?;
-                say(&format!(
+                remark(&format!(
                     "left to oc-mirror: {rest}, as {} says it",
                     path.display()
                 ));
             }
-            None => say(&format!(
+            None => remark(&format!(
                 "left to oc-mirror: {rest}; --rest FILE writes an ImageSetConfiguration of it"
             )),
         }

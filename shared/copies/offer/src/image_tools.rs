@@ -1,11 +1,12 @@
 use std::path::Path;
 
 use carry::{
-    CarriedImage, ImageCopier, ImagePlace, ListedImages, MissingImage, Skopeo, TargetRegistry,
-    WantedImages, list_images, lookaside_scopes, name_uses, narrow_images, parts_that_exist,
+    CarriedImage, CopyReport, ImageCopier, ImagePlace, ListedImages, MissingImage, Skopeo,
+    TargetRegistry, WantedImages, list_images, lookaside_scopes, name_uses, narrow_images,
+    parts_that_exist,
 };
 use olm::RequiredImages;
-use terminal::{bytes, print_line, say};
+use terminal::{Output, bytes, is_shown, print_done, remark, say};
 
 use crate::{CarriedSet, RegistryAccess, reference};
 
@@ -21,18 +22,26 @@ pub struct ImageTools {
     pub rechecks: bool,
 }
 
+/// Images of an ImageSetConfiguration, and what was copied of them.
+pub(crate) struct CollectedImages {
+    /// Images, and what is attached to them.
+    pub(crate) images: Vec<CarriedImage>,
+    /// Result of the copy, with the images that could not be looked up.
+    pub(crate) report: CopyReport,
+}
+
 impl ImageTools {
     /// Copies the images that an ImageSetConfiguration asks for, and those that its catalogs need, to
     /// a place.
     ///
     /// # Errors
     /// Output that cannot be written. An image that fails is in the result.
-    pub async fn collect(
+    pub(crate) async fn collect(
         &self,
         set: &CarriedSet,
         needs: &RequiredImages,
         to: ImagePlace<'_>,
-    ) -> anyhow::Result<ListedImages> {
+    ) -> anyhow::Result<CollectedImages> {
         let wanted = WantedImages::new(needs, &set.additional, &set.blocked, &set.platforms);
         let references = wanted.references.iter().map(String::as_str);
         let ListedImages {
@@ -49,21 +58,22 @@ impl ImageTools {
         let lookaside = lookaside_scopes(&images);
         if !lookaside.is_empty() {
             let scopes = lookaside.into_iter().collect::<Vec<_>>().join(", ");
-            say(&format!(
+            remark(&format!(
                 "notice: simple signatures are not carried, though registries.d of this host names a place of them for {scopes}"
             ));
         }
-        let failed_copies = self.copy(&images, None, to).await?;
-        let sparse = self.sparse_images(&images, &failed_copies).await;
-        missing.extend(failed_copies);
+        let mut report = self.copy(&images, None, to).await?;
+        let sparse = self.sparse_images(&images, &report.missing).await;
+        missing.append(&mut report.missing);
         if !sparse.is_empty() {
             images.retain(|image| !sparse.iter().any(|sparse| sparse.image == image.image));
             missing.retain(|missing| !sparse.iter().any(|sparse| missing.is(sparse)));
-            missing.extend(self.copy(&sparse, None, to).await?);
+            report.add(self.copy(&sparse, None, to).await?);
             images.extend(sparse);
         }
-        name_uses(&mut missing, needs);
-        Ok(ListedImages { images, missing })
+        report.missing.extend(missing);
+        name_uses(&mut report.missing, needs);
+        Ok(CollectedImages { images, report })
     }
 
     /// Returns indexes that could not be copied because their registry lacks some of their images,
@@ -82,7 +92,7 @@ impl ImageTools {
             // Why it cannot be copied is said already.
             let found = parts_that_exist(&self.access.reader.sources, image).await;
             if let Ok(Some(parts)) = found {
-                say(&format!(
+                remark(&format!(
                     "notice: {}: its registry lacks some of the images of the index; the others are carried",
                     image.image
                 ));
@@ -94,7 +104,7 @@ impl ImageTools {
 
     /// Lists what is attached to images where verifiers look for it, in a registry that keeps no
     /// such list by itself. Returns what could not be listed.
-    pub async fn list_referrers(
+    pub(crate) async fn list_referrers(
         &self,
         images: &[CarriedImage],
         missing: &[MissingImage],
@@ -130,14 +140,13 @@ impl ImageTools {
         Ok(())
     }
 
-    /// Copies images from a folder, or from where their references name them. Returns those that
-    /// failed.
-    pub async fn copy(
+    /// Copies images from a folder, or from where their references name them.
+    pub(crate) async fn copy(
         &self,
         images: &[CarriedImage],
         from: Option<&Path>,
         to: ImagePlace<'_>,
-    ) -> anyhow::Result<Vec<MissingImage>> {
+    ) -> anyhow::Result<CopyReport> {
         let copier = ImageCopier {
             skopeo: &self.skopeo,
             sources: &self.access.target.sources,
@@ -147,6 +156,7 @@ impl ImageTools {
             dry_run: self.dry_run,
             rechecks: self.rechecks,
             say: &say,
+            note: &say_command,
         };
         let report = copier.copy(images).await;
         let what = if self.dry_run { "to copy" } else { "copied" };
@@ -157,10 +167,17 @@ impl ImageTools {
             report.copied,
             report.kept
         );
-        if self.dry_run {
-            line += &format!("; {} to move", bytes(report.bytes));
+        if let Some(count) = report.bytes {
+            line += &format!("; {} to move", bytes(count));
         }
-        print_line(&line)?;
-        Ok(report.missing)
+        print_done(&line)?;
+        Ok(report)
+    }
+}
+
+/// Says a command, unless remarks are hidden. It is one line, so that it can be repeated.
+fn say_command(line: &str) {
+    if is_shown(Output::Remarks) {
+        say(line);
     }
 }

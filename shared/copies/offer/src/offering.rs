@@ -19,9 +19,9 @@ use reader::PublishedState;
 use source::{Pushed, Source};
 use store::{Store, find_stored, read_object};
 use sync::ReadCatalog;
-use terminal::{print_line, say};
+use terminal::{print_done, remark, say};
 
-use crate::RegistryAccess;
+use crate::{OfferOutcome, OfferReport, OfferedCatalog, RegistryAccess};
 
 /// Offer of catalogs to the clusters of a registry.
 pub struct Offering<'a> {
@@ -85,29 +85,40 @@ pub(crate) struct EarlierCatalog {
 }
 
 impl Offering<'_> {
-    /// Pushes what is complete of the catalogs, and writes the manifests for them. Returns the
-    /// number of catalogs that failed, and of what is left out.
+    /// Pushes what is complete of the catalogs, and writes the manifests for them. Pushes nothing if
+    /// everything is required and anything is missing.
     ///
     /// # Errors
-    /// Anything that is missing, if everything is required. Nothing is pushed then.
+    /// Manifests that cannot be written. A catalog that fails is in the report.
     pub async fn run(
         &self,
         states: &[CatalogState],
+        images: ClusterImages,
+    ) -> anyhow::Result<OfferReport> {
+        let mut report = self.offer_all(states, images).await?;
+        let is_whole = report.catalogs.iter().all(OfferedCatalog::is_whole);
+        report.complete = is_whole && report.error.is_none();
+        Ok(report)
+    }
+
+    async fn offer_all(
+        &self,
+        states: &[CatalogState],
         mut images: ClusterImages,
-    ) -> anyhow::Result<usize> {
-        let mut failed = 0;
+    ) -> anyhow::Result<OfferReport> {
+        let mut report = OfferReport::default();
         let mut offers = Vec::new();
         for state in states {
             match self.offer(state).await {
                 Ok(offer) => offers.push(offer),
                 Err(error) => {
-                    failed += 1;
-                    say_failed(state.name(), &error);
+                    let image = self.place.registry.catalog_image(&state.place());
+                    let failed = OfferedCatalog::failed(state.name().clone(), image, &error);
+                    report.catalogs.push(failed);
                 }
             }
         }
         for offer in &offers {
-            failed += offer.part.gaps.len();
             for gap in &offer.part.gaps {
                 say(&format!(
                     "incomplete: catalog {}, {gap}",
@@ -115,18 +126,35 @@ impl Offering<'_> {
                 ));
             }
         }
-        let is_refused = self.require_all && failed > 0;
-        anyhow::ensure!(
-            !is_refused,
-            "no catalog is pushed: not all is there, and --require-all is set"
-        );
+        let has_failed = !report.catalogs.is_empty();
+        let has_gaps = offers.iter().any(|offer| !offer.part.is_whole());
+        if self.require_all && (has_failed || has_gaps) {
+            for CatalogOffer { target, part, .. } in offers {
+                let refused = OfferedCatalog::new(&target, part.gaps, OfferOutcome::Refused);
+                report.catalogs.push(refused);
+            }
+            let reason = "no catalog is pushed: not all is there, and --require-all is set";
+            report.error = Some(reason.to_owned());
+            return Ok(report);
+        }
 
         let mut targets = Vec::new();
         for offer in offers {
-            if let Err(error) = self.push(&offer).await {
-                failed += 1;
-                say_failed(&offer.target.catalog, &error);
-                continue;
+            match self.push(&offer).await {
+                Ok(outcome) => {
+                    let gaps = offer.part.gaps.clone();
+                    let offered = OfferedCatalog::new(&offer.target, gaps, outcome);
+                    report.catalogs.push(offered);
+                }
+                Err(error) => {
+                    let name = offer.target.catalog.clone();
+                    let image = offer.target.image.clone();
+                    report.catalogs.push(OfferedCatalog {
+                        gaps: offer.part.gaps,
+                        ..OfferedCatalog::failed(name, image, &error)
+                    });
+                    continue;
+                }
             }
             if let Some(earlier) = &offer.earlier {
                 for package in offer.part.earlier() {
@@ -139,10 +167,10 @@ impl Offering<'_> {
         }
         if targets.is_empty() {
             say("no catalog was pushed, so no manifests are written");
-            return Ok(failed);
+            return Ok(report);
         }
-        self.write_manifests(&targets, &images)?;
-        Ok(failed)
+        report.manifests = self.write_manifests(&targets, &images)?;
+        Ok(report)
     }
 
     /// Decides which part of a catalog may be offered.
@@ -237,7 +265,7 @@ impl Offering<'_> {
             Ok(earlier) => earlier,
             Err(error) => {
                 let error = chain(error.as_ref());
-                say(&format!("notice: cannot read the present {image}: {error}"));
+                remark(&format!("notice: cannot read the present {image}: {error}"));
                 None
             }
         }
@@ -259,13 +287,13 @@ impl Offering<'_> {
     }
 
     /// Pushes a catalog.
-    async fn push(&self, offer: &CatalogOffer) -> anyhow::Result<()> {
+    async fn push(&self, offer: &CatalogOffer) -> anyhow::Result<OfferOutcome> {
         let image = &offer.target.image;
         let target: Source = image.parse()?;
         if self.dry_run && !offer.part.is_empty() {
             let name = &offer.target.catalog;
-            print_line(&format!("would push {name} to {image}"))?;
-            return Ok(());
+            print_done(&format!("would push {name} to {image}"))?;
+            return Ok(OfferOutcome::Planned);
         }
         anyhow::ensure!(
             !offer.part.is_empty(),
@@ -285,13 +313,12 @@ impl Offering<'_> {
             let rendering = composer.compose().await?.rendering;
             write_image(&self.access.target.sources, &target, rendering).await?
         };
-        let done = if pushed.was_there {
-            "is there already"
-        } else {
-            "pushed"
-        };
-        print_line(&format!("catalog {image} {done}"))?;
-        Ok(())
+        if pushed.was_there {
+            print_done(&format!("catalog {image} is there already"))?;
+            return Ok(OfferOutcome::Unchanged);
+        }
+        print_done(&format!("catalog {image} pushed"))?;
+        Ok(OfferOutcome::Pushed)
     }
 
     /// Pushes the image that the store has of a state.
@@ -316,18 +343,19 @@ impl Offering<'_> {
             .await?)
     }
 
+    /// Writes the manifests. Returns the names of their files.
     fn write_manifests(
         &self,
         targets: &[ManifestTarget],
         images: &ClusterImages,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<Vec<String>> {
         check_names(targets)?;
         let Some(folder) = &self.place.manifests else {
-            return Ok(());
+            return Ok(Vec::new());
         };
         let registry = &self.place.registry;
         if registry.is_plain {
-            say(&TargetRegistry::plain_warning(&registry.host));
+            remark(&TargetRegistry::plain_warning(&registry.host));
         }
         let namespace = &self.place.namespace;
         let suffixes = targets.iter().map(|target| target.suffix.as_str());
@@ -335,13 +363,16 @@ impl Offering<'_> {
             Some(name) => name.clone(),
             None => mirror_set_name(suffixes),
         };
-        let files = cluster_files(namespace, targets, images, registry, &set_name, &say)?;
+        let files = cluster_files(namespace, targets, images, registry, &set_name, &remark)?;
+        let mut written = Vec::new();
         for (name, text) in files {
             let path = folder.join(name);
             replace_file(&path, text.as_bytes())?;
-            print_line(&format!("wrote {}", path.display()))?;
+            let path = path.display().to_string();
+            print_done(&format!("wrote {path}"))?;
+            written.push(path);
         }
-        Ok(())
+        Ok(written)
     }
 }
 
@@ -466,9 +497,4 @@ fn faults(package: &str, lines: &[u8]) -> BTreeMap<String, String> {
     validator.push(lines, &mut note);
     validator.finish(&mut note);
     faults
-}
-
-fn say_failed(name: &CatalogName, error: &anyhow::Error) {
-    let error = chain(error.as_ref());
-    say(&format!("failed: catalog {name}: {error}"));
 }

@@ -10,9 +10,10 @@ use model::text::chain;
 use model::{ImageReference, Snapshot};
 use olm::RequiredImages;
 use reader::PublishedState;
+use serde::Serialize;
 use source::{Deletion, Digest, Reference, Sources};
 use store::{Store, find_stored};
-use terminal::say;
+use terminal::{remark, say};
 
 use crate::offering::EarlierCatalog;
 use crate::{RegistryAccess, reference, required_images};
@@ -31,7 +32,8 @@ pub struct Pruning<'a> {
 }
 
 /// Manifests that may be removed.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct PrunePlan {
     /// Number of states of the store that are kept.
     pub states: usize,
@@ -197,7 +199,7 @@ impl Pruning<'_> {
                     Err(error) => format!(": {}", chain(&error)),
                     Ok(_) => String::new(),
                 };
-                say(&format!(
+                remark(&format!(
                     "notice: the registry lists no repositories, so only those of the states in the store are looked at{cause}"
                 ));
             }

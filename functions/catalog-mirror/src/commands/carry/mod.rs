@@ -8,30 +8,24 @@ mod tools;
 
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::SystemTime;
 
-use ::carry::{
-    CarriedFolder, CarriedImage, ClusterImages, ImagePlace, ImageSupply, lock_folder,
-    remove_partial,
-};
-use ::sync::{Archive, Importer, SyncOptions};
+use ::carry::{CarriedFolder, images_folder, lock_folder, remove_partial};
+use ::sync::{Archive, Importer, SyncOptions, SyncReport};
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use config::poll_interval;
-use offer::{CatalogState, OfferPlace, Offering};
-use store::{Store, StorePlace};
+use offer::{CarryReport, CarrySite, ImportedFolder, OfferPlace};
+use publish::Report;
+use serde::Serialize;
+use store::StorePlace;
 
 use self::image_set::ImageSetArgs;
 use self::prune::CarryPruneArgs;
 use self::push::CarryPushArgs;
-use self::tools::Collected;
 use crate::args::{Access, AllowArgs, RegistryArgs, ReportArgs, S3Args, StoreArgs, TargetArgs};
 use crate::reports::print_copies;
 use crate::wiring;
-use inspect::published;
-use model::CatalogName;
-use terminal::{Exit, print_line, say};
+use terminal::{Exit, Output, limit_output, print_json};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -49,6 +43,10 @@ Examples:
   catalog-mirror carry push redhat-operator-index-v4-20@af009c7f7561 registry.example/olm
   catalog-mirror carry prune registry.example/olm")]
 pub(crate) struct CarryArgs {
+    /// Print a report in JSON at the end instead of lines. Commands, notices and what failed go to
+    /// standard error.
+    #[arg(long, global = true)]
+    json: bool,
     #[command(subcommand)]
     step: CarryStep,
 }
@@ -163,26 +161,55 @@ struct CarryAcrossArgs {
     cluster: ClusterArgs,
 }
 
-/// Folder of the images in the folder that is carried.
-const IMAGES: &str = "images";
-
 pub(crate) async fn run(args: CarryArgs) -> anyhow::Result<Exit> {
+    let json = args.json;
+    if json {
+        // Standard output has the report alone.
+        limit_output(Output::Remarks);
+    }
     match args.step {
-        CarryStep::Out(args) => carry_out(args).await,
-        CarryStep::In(args) => carry_in(args).await,
-        CarryStep::Across(args) => carry_across(args).await,
-        CarryStep::Push(args) => push::run(args).await,
-        CarryStep::Prune(args) => prune::run(args).await,
+        CarryStep::Out(args) => {
+            let report = carry_out(args).await?;
+            end(&report, report.error(), report.complete, json)
+        }
+        CarryStep::In(args) => {
+            let report = carry_in(args).await?;
+            end(&report, report.error(), report.complete, json)
+        }
+        CarryStep::Across(args) => {
+            let report = carry_across(args).await?;
+            end(&report, report.error(), report.complete, json)
+        }
+        CarryStep::Push(args) => {
+            let report = push::run(args).await?;
+            end(&report, report.error.as_deref(), report.complete, json)
+        }
+        CarryStep::Prune(args) => prune::run(args, json).await,
     }
 }
 
-async fn carry_out(args: CarryOutArgs) -> anyhow::Result<Exit> {
+/// Prints a report for programs. People were told each part when it was done.
+fn end(
+    report: &impl Serialize,
+    error: Option<&str>,
+    is_complete: bool,
+    json: bool,
+) -> anyhow::Result<Exit> {
+    if json {
+        print_json(report)?;
+    }
+    match error {
+        Some(error) => anyhow::bail!("{error}"),
+        None => Ok(Exit::of_check(is_complete)),
+    }
+}
+
+async fn carry_out(args: CarryOutArgs) -> anyhow::Result<CarryReport<Report>> {
     let set = args.image_set.read()?;
     let tools = tools::image_tools(&args.copy, None).await?;
     let folder = &args.folder;
     let none = tempfile::tempdir().context("cannot create a temporary folder")?;
     // A dry run reads the catalogs too: they decide which images are needed.
-    let images_folder = folder.join(IMAGES);
     let place = StorePlace::Folder(folder.join("store"));
     let mut lock = None;
     let store = if args.copy.dry_run {
@@ -191,65 +218,25 @@ async fn carry_out(args: CarryOutArgs) -> anyhow::Result<Exit> {
         fs::create_dir_all(folder)
             .with_context(|| format!("cannot create {}", folder.display()))?;
         lock = Some(lock_folder(folder)?);
-        remove_partial(&images_folder);
+        remove_partial(&images_folder(folder));
         S3Args::default().open(&place, Access::Create).await?
     };
-    let to = ImagePlace::Folder(&images_folder);
-    let Collected {
-        names,
-        mut images,
-        missing,
-        failed,
-    } = tools::collect(&tools, &store, &set, to).await?;
-    let is_whole = failed == 0 && missing.is_empty();
-    let is_refused = args.copy.require_all && !is_whole;
-    anyhow::ensure!(
-        !is_refused,
-        "carry.json is not written: not all is there, and --require-all is set"
-    );
-    if !args.copy.dry_run {
-        remove_partial(&images_folder);
-        for missing in &missing {
-            images.retain(|image| !missing.is(image));
-        }
-        let before = CarriedFolder::read(folder).ok();
-        let archive = ::sync::archive_into(store, &names, folder, SystemTime::now()).await?;
-        let carried = CarriedFolder::new(archive, images, missing);
-        carried.write(folder)?;
-        if let Some(before) = before.filter(|before| before.archive != carried.archive) {
-            // An archive that is not removed is of no harm: carry.json names the one that is read.
-            fs::remove_file(folder.join(&before.archive)).ok();
-        }
-        let folder = folder.display();
-        print_line(&format!(
-            "carry {folder} to the other side: catalog-mirror carry in DIR REGISTRY"
-        ))?;
-    }
-    set.end()?;
+    let published = tools::publish(&tools, store, &set).await?;
+    let report = published.fill(folder, args.copy.require_all).await;
     drop(lock);
-    Ok(Exit::of_check(is_whole))
+    report
 }
 
-async fn carry_in(args: CarryInArgs) -> anyhow::Result<Exit> {
+async fn carry_in(args: CarryInArgs) -> anyhow::Result<CarryReport<SyncReport>> {
     let folder = &args.folder;
-    let target = &args.cluster.target.registry();
+    let dry_run = args.copy.dry_run;
+    let offer_place = args.cluster.place(dry_run);
     let carried = CarriedFolder::read(folder)?;
-    let tools = tools::image_tools(&args.copy, Some(target)).await?;
+    let tools = tools::image_tools(&args.copy, Some(&offer_place.registry)).await?;
     let path = folder.join(&carried.archive);
     let archive = Archive::open(vec![wiring::open_volume(&path)?]).await?;
-    let packed = archive.manifest().catalogs.iter();
-    let names: Vec<CatalogName> = packed.map(|packed| packed.name.clone()).collect();
-    let images_folder = folder.join(IMAGES);
-    let from = Some(images_folder.as_path());
-    let to = ImagePlace::Target(target);
-    let mut missing = carried.missing;
-    for missing in &missing {
-        let folder = folder.display();
-        say(&format!("missing in {folder}: {}", missing.line()));
-    }
-    let place = args.store.place_alone(None)?;
     let none = tempfile::tempdir().context("cannot create a temporary folder")?;
-    let dry_run = args.copy.dry_run;
+    let place = args.store.place_alone(None)?;
     let store = if dry_run {
         tools::draft(&place, &args.store.s3, none.path()).await?
     } else {
@@ -261,93 +248,49 @@ async fn carry_in(args: CarryInArgs) -> anyhow::Result<Exit> {
         ..args.allow.options(format!("archive {}", path.display()))
     };
     let known = publish::catalog_names(&*store).await?;
-    let reports = Importer::new(archive, store.clone(), options).run().await?;
-    let imported = print_copies(&reports, ReportArgs::default())?;
-    print_line(&format!("the store of the site is {}", place.shown()))?;
-    let states = states(&store, &names).await?;
-    let access = &tools.access;
-    access
-        .note_other_store(target, &states, &known, &place)
-        .await?;
-    if let Some(first) = states.first().filter(|_| !dry_run) {
-        let repository = first.repository();
-        tools.access.check_push(target, &repository).await?;
-        if carried.images.iter().any(CarriedImage::is_sparse) {
-            tools.access.check_sparse(target, &repository).await?;
-        }
-    }
-    let images = &carried.images;
-    missing.extend(tools.copy(images, from, to).await?);
-    missing.extend(tools.list_referrers(images, &missing, target).await);
-    let offering = Offering {
-        access: &tools.access,
-        store: &store,
-        supply: ImageSupply::new(images, &missing),
+    let catalogs = Importer::new(archive, store.clone(), options).run().await?;
+    print_copies(&catalogs, ReportArgs::default())?;
+    let site = CarrySite {
+        tools: &tools,
+        store,
+        store_place: &place,
+        known,
+        place: &offer_place,
         require_all: args.copy.require_all,
-        dry_run,
-        place: &args.cluster.place(dry_run),
     };
-    let failed = offering.run(&states, ClusterImages::new(images)).await?;
-    let is_whole = missing.is_empty() && failed == 0;
-    Ok(Exit::of_check(imported == Exit::Success && is_whole))
+    let imported = ImportedFolder {
+        path: folder,
+        carried,
+        catalogs,
+    };
+    site.take(imported).await
 }
 
-async fn carry_across(args: CarryAcrossArgs) -> anyhow::Result<Exit> {
+async fn carry_across(args: CarryAcrossArgs) -> anyhow::Result<CarryReport<Report>> {
     let set = args.image_set.read()?;
-    let target = &args.cluster.target.registry();
+    let dry_run = args.copy.dry_run;
+    let offer_place = args.cluster.place(dry_run);
+    let target = &offer_place.registry;
     let tools = tools::image_tools(&args.copy, Some(target)).await?;
     let none = tempfile::tempdir().context("cannot create a temporary folder")?;
-    let dry_run = args.copy.dry_run;
     let place = args.store.place_alone(None)?;
     let store = if dry_run {
         tools::draft(&place, &args.store.s3, none.path()).await?
     } else {
-        tools
-            .access
-            .check_push(target, &set.first_repository)
-            .await?;
-        if set.is_sparse() {
-            let repository = &set.first_repository;
-            tools.access.check_sparse(target, repository).await?;
-        }
+        let first = &set.first_repository;
+        let checked = tools.access.check_target(target, first, set.is_sparse());
+        checked.await?;
         args.store.open_alone(Access::Create).await?
     };
     let known = publish::catalog_names(&*store).await?;
-    let to = ImagePlace::Target(target);
-    let mut found = tools::collect(&tools, &store, &set, to).await?;
-    print_line(&format!("the store of the site is {}", place.shown()))?;
-    let unlisted = tools
-        .list_referrers(&found.images, &found.missing, target)
-        .await;
-    found.missing.extend(unlisted);
-    let mut failed = found.failed + found.missing.len();
-    let images = &found.images;
-    let offering = Offering {
-        access: &tools.access,
-        store: &store,
-        supply: ImageSupply::new(images, &found.missing),
+    let published = tools::publish(&tools, store.clone(), &set).await?;
+    let site = CarrySite {
+        tools: &tools,
+        store,
+        store_place: &place,
+        known,
+        place: &offer_place,
         require_all: args.copy.require_all,
-        dry_run,
-        place: &args.cluster.place(dry_run),
     };
-    let states = states(&store, &found.names).await?;
-    let access = &tools.access;
-    access
-        .note_other_store(target, &states, &known, &place)
-        .await?;
-    failed += offering.run(&states, ClusterImages::new(images)).await?;
-    set.end()?;
-    Ok(Exit::of_check(failed == 0))
-}
-
-/// Returns the published states of catalogs.
-async fn states(
-    store: &Arc<dyn Store>,
-    names: &[CatalogName],
-) -> anyhow::Result<Vec<CatalogState>> {
-    let mut states = Vec::new();
-    for name in names {
-        states.push(CatalogState::of(published::state(store, name).await?));
-    }
-    Ok(states)
+    published.offer(&site).await
 }

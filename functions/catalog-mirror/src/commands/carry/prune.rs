@@ -2,8 +2,9 @@
 
 use clap::Args;
 use inspect::published;
-use offer::Pruning;
-use terminal::{Exit, print_line};
+use offer::{PrunePlan, Pruning};
+use serde::Serialize;
+use terminal::{Exit, print_done, print_json, print_line};
 
 use super::tools;
 use crate::args::{Access, RegistryArgs, StoreArgs, TargetArgs};
@@ -26,7 +27,16 @@ pub(super) struct CarryPruneArgs {
     target: TargetArgs,
 }
 
-pub(super) async fn run(args: CarryPruneArgs) -> anyhow::Result<Exit> {
+/// Report for programs.
+#[derive(Serialize)]
+struct PruneReport {
+    #[serde(flatten)]
+    plan: PrunePlan,
+    /// Number of manifests that were deleted.
+    deleted: usize,
+}
+
+pub(super) async fn run(args: CarryPruneArgs, json: bool) -> anyhow::Result<Exit> {
     let registry = &args.target.registry();
     let access = tools::access(&args.registries, Some(registry))?;
     let store = args.store.open_alone(Access::Read).await?;
@@ -40,6 +50,30 @@ pub(super) async fn run(args: CarryPruneArgs) -> anyhow::Result<Exit> {
         registry,
     };
     let plan = pruning.plan(states).await?;
+    if !json {
+        print_plan(&plan)?;
+    }
+    let manifests = plan.manifests.values();
+    let count: usize = manifests.map(Vec::len).sum();
+    let mut left = 0;
+    let mut deleted = 0;
+    if args.yes && count > 0 {
+        left = pruning.remove(&plan).await?;
+        deleted = count - left;
+        print_done(&format!(
+            "{deleted} manifests are deleted; the registry frees their bytes with its next garbage collection"
+        ))?;
+    } else if count > 0 {
+        print_done("nothing is deleted: repeat the command with --yes")?;
+    }
+    if json {
+        print_json(&PruneReport { plan, deleted })?;
+    }
+    Ok(Exit::of_check(left == 0))
+}
+
+/// Prints a line for each manifest that is not needed, then their number.
+fn print_plan(plan: &PrunePlan) -> anyhow::Result<()> {
     let mut count = 0;
     for (repository, manifests) in &plan.manifests {
         for manifest in manifests {
@@ -48,22 +82,8 @@ pub(super) async fn run(args: CarryPruneArgs) -> anyhow::Result<Exit> {
             print_line(&format!("{repository}@{} {tags}", manifest.digest))?;
         }
     }
-    let repositories = plan.repositories;
-    print_line(&format!(
-        "{count} manifests in {repositories} repositories are not needed by the {} states of the store, which need {} images",
-        plan.states, plan.needed
-    ))?;
-    if count == 0 {
-        return Ok(Exit::Success);
-    }
-    if !args.yes {
-        print_line("nothing is deleted: repeat the command with --yes")?;
-        return Ok(Exit::Success);
-    }
-    let left = pruning.remove(&plan).await?;
-    print_line(&format!(
-        "{} manifests are deleted; the registry frees their bytes with its next garbage collection",
-        count - left
-    ))?;
-    Ok(Exit::of_check(left == 0))
+    print_done(&format!(
+        "{count} manifests in {} repositories are not needed by the {} states of the store, which need {} images",
+        plan.repositories, plan.states, plan.needed
+    ))
 }

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use ::carry::{ClusterImages, target_images};
 use anyhow::Context;
 use clap::Args;
-use offer::{CatalogState, Offering};
+use offer::{CatalogState, OfferReport, Offering};
 use store::Store;
-use terminal::Exit;
 
 use super::ClusterArgs;
 use super::tools;
@@ -32,13 +31,13 @@ pub(super) struct CarryPushArgs {
     cluster: ClusterArgs,
 }
 
-pub(super) async fn run(args: CarryPushArgs) -> anyhow::Result<Exit> {
+pub(super) async fn run(args: CarryPushArgs) -> anyhow::Result<OfferReport> {
     let target = &args.cluster.target.registry();
     let access = tools::access(&args.registries, Some(target))?;
     let store = args.store.open_alone(Access::Read).await?;
     let state = state(&store, &args.state).await?;
     let repository = state.repository();
-    access.check_push(target, &repository).await?;
+    access.check_target(target, &repository, false).await?;
     let needs = state.images(&store).await?;
     let images = target_images(&access.target.sources, target, &needs).await;
     let mut cluster = ClusterImages::default();
@@ -55,8 +54,7 @@ pub(super) async fn run(args: CarryPushArgs) -> anyhow::Result<Exit> {
         dry_run: false,
         place: &args.cluster.place(false),
     };
-    let failed = offering.run(&[state], cluster).await?;
-    Ok(Exit::of_check(failed == 0))
+    offering.run(&[state], cluster).await
 }
 
 /// Finds the state that an argument names.

@@ -1,11 +1,8 @@
 use std::{path::Path, sync::Arc};
 
-use ::carry::{CarriedImage, ImagePlace, MissingImage, Skopeo, TargetRegistry};
+use ::carry::{Skopeo, TargetRegistry};
 use anyhow::Context;
-use inspect::published;
-use model::CatalogName;
-use offer::{CarriedSet, ImageTools, RegistryAccess, required_images};
-use olm::RequiredImages;
+use offer::{CarriedSet, ImageTools, PublishedSet, RegistryAccess};
 use publish::PollOptions;
 use store::{DraftStore, FolderStore, Store, StorePlace};
 
@@ -42,17 +39,6 @@ pub(super) async fn draft(
     Ok(Arc::new(DraftStore::new(base, changes)))
 }
 
-/// Content of an ImageSetConfiguration.
-pub(super) struct Collected {
-    /// Catalogs that are published, also by an earlier run.
-    pub(super) names: Vec<CatalogName>,
-    pub(super) images: Vec<CarriedImage>,
-    /// Images that could not be had.
-    pub(super) missing: Vec<MissingImage>,
-    /// Number of catalogs that could not be read.
-    pub(super) failed: usize,
-}
-
 /// Returns the tools that copy images.
 pub(super) async fn image_tools(
     args: &CopyArgs,
@@ -71,42 +57,25 @@ pub(super) async fn image_tools(
     })
 }
 
-/// Composes and publishes the catalogs, and copies the images that they need to a place.
-pub(super) async fn collect(
-    tools: &ImageTools,
-    store: &Arc<dyn Store>,
-    set: &CarriedSet,
-    to: ImagePlace<'_>,
-) -> anyhow::Result<Collected> {
-    let mirror = tools.access.mirror(store);
+/// Composes and publishes the catalogs of an ImageSetConfiguration, and prints the reports.
+pub(super) async fn publish<'a>(
+    tools: &'a ImageTools,
+    store: Arc<dyn Store>,
+    set: &'a CarriedSet,
+) -> anyhow::Result<PublishedSet<'a>> {
+    let mirror = tools.access.mirror(&store);
     let progress = crate::progress::show_poll(mirror.progress(), false);
     let options = PollOptions {
         force: set.force,
         ..PollOptions::default()
     };
-    let reports = mirror.poll_all(&set.catalogs, options).await;
+    let catalogs = mirror.poll_all(&set.catalogs, options).await;
     progress.finish_and_clear();
-    print_polls(&reports, false)?;
-    let failed = reports
-        .iter()
-        .filter(|report| !report.outcome.is_success())
-        .count();
-    let mut names = Vec::new();
-    let mut needs = RequiredImages::default();
-    for catalog in &set.catalogs {
-        let name = &catalog.name;
-        if let Some(state) = published::find(store, name).await? {
-            let snapshot = published::snapshot(&state).await?;
-            needs.merge(required_images(&state, &snapshot).await?);
-            names.push(name.clone());
-        }
-    }
-    anyhow::ensure!(!names.is_empty(), "no catalog could be composed");
-    let copied = tools.collect(set, &needs, to).await?;
-    Ok(Collected {
-        names,
-        images: copied.images,
-        missing: copied.missing,
-        failed,
+    print_polls(&catalogs, false)?;
+    Ok(PublishedSet {
+        tools,
+        set,
+        store,
+        catalogs,
     })
 }
