@@ -138,6 +138,24 @@ updated() {
   succeeds "within $PLAN_MAX s of its publication ($planned s)" at_most "$planned" "$PLAN_MAX"
 }
 
+# has_copies VERSION: whether OLM has copied its ClusterServiceVersion into other namespaces.
+has_copies() { (($(kubectl get csv -A -o name | grep -c "/demo.v$1") > 2)); }
+
+# has_row ROW: that `plan` sees one operator in what kubectl prints of this cluster, where OLM itself has labelled and copied it.
+has_row() {
+  kubectl get subscriptions.operators.coreos.com,clusterserviceversions -A -o yaml >"$WORK/installed.yaml"
+  "$CATALOG_MIRROR" plan "$WORK/installed.yaml" --from "dir:$WORK/catalog" --to "dir:$WORK/catalog" --json >"$WORK/plan"
+  is "$1" "$(python3 -B "$LIB/plan_cluster.py" rows "$WORK/plan")" "${*:2}"
+}
+
+planned() {
+  package_server olm | kubectl create -f - >/dev/null
+  succeeds "OLM copies the operator into other namespaces" wait_for 60 has_copies 1.2.0
+  has_row "plan sees it once" demo operators stays dir:catalog stable 1.2.0
+  kubectl delete subscription -n operators demo >/dev/null
+  has_row "and without its Subscription by the labels that OLM has set" demo operators stays dir:catalog stable 1.2.0
+}
+
 story() {
   start_cluster --advertise-address "$INSIDE"
   prepare_olm_v0
@@ -161,6 +179,7 @@ YAML
   # OLM has read just now, and looks for nothing for half an hour.
   updated 1.0.0 1.1.0 1.2.0
   installed 1.2.0
+  planned
   stop_cluster
 }
 
@@ -176,6 +195,7 @@ serve_sources() {
 need_debian ip=iproute2 unshare=util-linux
 need_kubernetes
 need_olm_operators
+need_helm
 if [[ -n ${OWN_NETWORK:-} ]]; then
   story
 elif in_own_network; then

@@ -51,6 +51,12 @@ prepare_olm() {
   kubectl patch serviceaccount -n "$NAMESPACE" "$ACCOUNT" -p '{"imagePullSecrets": [{"name": "login"}]}' >/dev/null
 }
 
+# package_server NAMESPACE [LABEL]: the ClusterServiceVersion that OLM v0 installs for itself, of its own chart.
+package_server() {
+  helm template olm "$(go_module_folder "$OLM")/deploy/chart" --set "namespace=$1,writePackageServerStatusName=${2:-}" \
+    -s templates/0000_50_olm_15-packageserver.clusterserviceversion.yaml
+}
+
 # secret NAME REGISTRY [NAMESPACE]: a pull secret with the suite's login.
 secret() {
   kubectl create secret docker-registry -n "${3:-$NAMESPACE}" "$1" --docker-server "$2" \
