@@ -1,5 +1,6 @@
-# Bundles: changes of CustomResourceDefinitions against the crdify of operator-controller and its settings, for mutations of each keyword
-# and for all consecutive versions of a real catalog. Then bundle images in docker-registry with TLS and a password.
+# Bundles: changes of CustomResourceDefinitions against the crdify of operator-controller and its settings, for mutations of each keyword,
+# for all consecutive versions of a real catalog and between all forms of its definitions. Then bundle images in docker-registry with TLS
+# and a password.
 # shellcheck shell=bash
 
 DATA=$(data_folder)
@@ -23,6 +24,8 @@ compares "mutations of definitions" "$WORK/mutations"
 if [[ -n $DATA ]]; then
   unpack "$DATA/community-v4.14.tar.zst" "$WORK/data"
   compares "all versions of a real catalog" "$(configs_folder "$WORK/data")"
+  $SHORT || succeeds "and about each definition from each of its forms to each other" \
+    python3 -B "$LIB/bundles.py" every "$WORK/lines" "$(command -v crds)" "$CATALOG_MIRROR" "$WORK/every"
 fi
 
 IN_REGISTRY=(--ca-file "$REGISTRY_CA" --auth-file "$AUTH_FILE")

@@ -2,6 +2,7 @@
 
     bundles.py mutations                               prints a catalog of two bundles for each mutation of a definition
     bundles.py compare LINES ORACLE PROGRAM STORE NAME   `bundle diff` against crdify, for all consecutive versions
+    bundles.py every LINES ORACLE PROGRAM FOLDER         `bundle diff` against crdify, for each definition from each of its forms to each other
     bundles.py changed LINES FOLDER                      two bundles, `old` and `new`, of all definitions that change, and the pairs
     bundles.py layout LINES FOLDER COUNT               writes an image layout of each of the first bundles that have objects
 
@@ -9,6 +10,7 @@ LINES are canonical lines of a catalog. ORACLE is the program of scripts/lib/go/
 """
 
 import base64
+import itertools
 import json
 import pathlib
 import subprocess
@@ -60,6 +62,8 @@ VALUES = {
 }
 # Lists whose order has no meaning. crdify compares some of them in their order.
 UNORDERED = ("allOf", "anyOf", "enum", "oneOf", "required")
+# Definitions that are compared by one run of `bundle diff`.
+BATCH = 100
 # The same for the whole definition: its versions, each with the type of a field, and which of them is stored.
 VERSIONS = [
     {"v1": "string"},
@@ -164,16 +168,20 @@ def changed(lines, folder):
     """Writes the definitions that differ from one version to the next as two bundles, each under a name of its own."""
     both = [crds for pair in consecutive(lines) for _, *crds in definitions(pair)]
     found = [(old, new) for old, new in both if old["spec"] != new["spec"]]
-    for at, pair in enumerate(found):
+    write_pairs(found, folder)
+    pathlib.Path(folder, "pairs").write_text("".join(json.dumps(pair) + "\n" for pair in found), encoding="utf-8")
+    print(len(found))
+
+
+def write_pairs(pairs, folder):
+    """Writes the older and the newer definitions of pairs as bundles, `old` and `new`."""
+    for at, pair in enumerate(pairs):
         for side, crd in zip(("old", "new"), pair):
-            crd["metadata"]["name"] = f"c{at}.example.com"
-            write_manifest(folder, side, at, crd)
+            write_manifest(folder, side, at, crd | {"metadata": {"name": f"c{at}.example.com"}})
     for side in ("old", "new"):
         kind = {"kind": "ClusterServiceVersion", "metadata": {"name": side}}
         write_manifest(folder, side, "operator", kind)
         pathlib.Path(folder, side, "metadata").mkdir()
-    pathlib.Path(folder, "pairs").write_text("".join(json.dumps(pair) + "\n" for pair in found), encoding="utf-8")
-    print(len(found))
 
 
 def write_manifest(folder, side, name, manifest):
@@ -214,19 +222,57 @@ def compare(lines, oracle, program, store, catalog):
     """Prints each pair of versions that is judged in another way, and fails if there is one."""
     pairs = consecutive(lines)
     asked = [(at, name, crds) for at, pair in enumerate(pairs) for name, *crds in definitions(pair)]
-    text = "".join(json.dumps([old, in_order_of(old, new)]) + "\n" for _, _, (old, new) in asked)
-    answers = subprocess.run([oracle], input=text, capture_output=True, text=True, check=True).stdout.splitlines()
+    answers = said_by_crdify([crds for _, _, crds in asked], oracle)
     expected = [set() for _ in pairs]
-    for (at, name, _), answer in zip(asked, answers, strict=True):
-        expected[at].update(f"{name} {finding}" for finding in json.loads(answer))
+    for (at, name, _), findings in zip(asked, answers, strict=True):
+        expected[at].update(f"{name} {finding}" for finding in findings)
     different = 0
     for (old, new), found, crdify in zip(pairs, differences(pairs, program, store, catalog), expected):
-        here = {" ".join([one["crd"], one["version"] or "-", one["property"] or "-", one["rule"]]) for one in found["unsafe"]}
+        here = {f"{one['crd']} {finding(one)}" for one in found["unsafe"]}
         if here != crdify:
             different += 1
             print(*old[:2], new[1], "here", sorted(here - crdify), "crdify", sorted(crdify - here))
-    print(len(asked), "pairs of definitions,", sum(answer != "[]" for answer in answers), "of them unsafe")
+    print(len(asked), "pairs of definitions,", sum(map(bool, answers)), "of them unsafe")
     sys.exit(1 if different or not asked else 0)
+
+
+def said_by_crdify(pairs, oracle):
+    """Returns what crdify finds in each pair of definitions."""
+    text = "".join(json.dumps([old, in_order_of(old, new)]) + "\n" for old, new in pairs)
+    answer = subprocess.run([oracle], input=text, capture_output=True, text=True, check=True)
+    return [json.loads(line) for line in answer.stdout.splitlines()]
+
+
+def finding(change):
+    """Returns an unsafe change as ORACLE names it."""
+    return " ".join([change["version"] or "-", change["property"] or "-", change["rule"]])
+
+
+def every(lines, oracle, program, folder):
+    """Compares all ordered pairs of the forms that each definition has in a catalog, and fails as `compare` does."""
+    forms = defaultdict(dict)
+    for _, _, objects, _ in bundles(lines):
+        for crd in map(json.loads, objects):
+            if crd["kind"] == "CustomResourceDefinition":
+                forms[crd["metadata"]["name"]][json.dumps(crd["spec"], sort_keys=True)] = crd
+    pairs = [pair for found in forms.values() for pair in itertools.permutations(found.values(), 2)]
+    answers = said_by_crdify(pairs, oracle)
+    different = 0
+    for start in range(0, len(pairs), BATCH):
+        batch = pairs[start : start + BATCH]
+        place = pathlib.Path(folder, str(start))
+        write_pairs(batch, place)
+        command = [program, "bundle", "diff", "--json", f"dir:{place}/old", f"dir:{place}/new"]
+        here = defaultdict(set)
+        for change in json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)["unsafe"]:
+            here[change["crd"]].add(finding(change))
+        for at, (old, _) in enumerate(batch):
+            found, crdify = here[f"c{at}.example.com"], set(answers[start + at])
+            if found != crdify:
+                different += 1
+                print(old["metadata"]["name"], start + at, "here", sorted(found - crdify), "crdify", sorted(crdify - found))
+    print(len(forms), "definitions,", len(pairs), "pairs of their forms,", sum(map(bool, answers)), "of them unsafe,", different, "different")
+    sys.exit(1 if different or not pairs else 0)
 
 
 def write_layouts(lines, folder, count):
@@ -241,4 +287,4 @@ def write_layouts(lines, folder, count):
 
 
 if __name__ == "__main__":
-    {"mutations": print_mutations, "compare": compare, "changed": changed, "layout": write_layouts}[sys.argv[1]](*sys.argv[2:])
+    {"mutations": print_mutations, "compare": compare, "every": every, "changed": changed, "layout": write_layouts}[sys.argv[1]](*sys.argv[2:])
