@@ -144,9 +144,9 @@ async fn read_installed(path: &Path, bounds: &Arc<Bounds>) -> anyhow::Result<Ins
 fn print_plan(plan: &UpgradePlan) -> anyhow::Result<()> {
     print_table(&plan.operators)?;
     let notes = plan.operators.iter().flat_map(|row| {
-        let package = &row.installed.package;
+        let label = &row.label;
         let notes = row.notes().into_iter();
-        notes.map(move |note| wrapped(&printable(&format!("{package}: {note}"))))
+        notes.map(move |note| wrapped(&printable(&format!("{label}: {note}"))))
     });
     let notes: String = notes.collect();
     print_text(&format!("{notes}{}", wrapped(&plan.summary())))
@@ -154,7 +154,7 @@ fn print_plan(plan: &UpgradePlan) -> anyhow::Result<()> {
 
 impl Table for PlannedOperator {
     const COLUMNS: &'static [Column<Self>] = &[
-        ("PACKAGE", |row| row.installed.package.clone()),
+        ("PACKAGE", |row| row.label.clone()),
         ("INSTALLED", |row| row.installed.step().label().to_owned()),
         ("VERDICT", |row| row.verdict.as_str().to_owned()),
         ("FIRST TO", |row| cell(row.at_least.as_ref())),

@@ -68,6 +68,9 @@ pub struct PlannedOperator {
     pub support: Support,
     /// Support of the last version.
     pub target_support: Support,
+    /// Name for people: the package, and the namespace if several operators are of this package.
+    #[serde(skip)]
+    pub label: String,
     /// Bundle that is installed in the end.
     #[serde(skip)]
     pub last: UpgradeStep,
@@ -138,7 +141,8 @@ impl PlannedOperator {
         ];
         let lists = self.deprecations.iter().chain(&self.remarks);
         let all = texts.into_iter().flatten().chain(lists);
-        size_of::<Self>() + installed.package.len() + all.map(String::len).sum::<usize>()
+        // The label has the package too.
+        size_of::<Self>() + 2 * installed.package.len() + all.map(String::len).sum::<usize>()
     }
 
     /// Returns remarks for people.

@@ -294,6 +294,23 @@ fn plan_tells_what_moves_by_itself(
     assert_eq!(row.remarks.join("; "), remarks);
 }
 
+#[test]
+fn operators_of_one_package_are_told_apart_by_namespace() {
+    let first = subscription(AUTOMATIC, "1.0.0");
+    let second = first.replace(r#""namespace":"n""#, r#""namespace":"m""#);
+    let plan = planned(&format!("{first}\n{second}"), LINE, LINE);
+    let labels: Vec<&str> = plan
+        .operators
+        .iter()
+        .map(|row| row.label.as_str())
+        .collect();
+    assert_eq!(labels, ["n/p", "m/p"]);
+    assert_eq!(planned(&first, LINE, LINE).operators[0].label, "p");
+    // A list has no namespaces.
+    let listed = planned("p 1.0.0 c\np 1.1.0 c\n", LINE, LINE);
+    assert_eq!(listed.operators[1].label, "p");
+}
+
 const LATER: &str = "c: 1.0.0; 3.0.0 <1.0.0 ~<3.0.0";
 
 /// Source of the operator, its version, the catalogs after the upgrade, and the version in the end

@@ -1,6 +1,6 @@
 //! The order in which operators and their cluster move on.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use olm::{Day, Package};
 use serde::Serialize;
@@ -70,6 +70,7 @@ impl UpgradePlan {
         for operator in input.installed {
             rows.push(planner.plan(operator)?);
         }
+        set_labels(&mut rows);
         set_support(&mut rows, input);
         let set = set_missing(&mut rows, input, bounds);
         set.map_err(|exceeded| PlanError::exceeded(exceeded, ALL))?;
@@ -125,7 +126,7 @@ impl UpgradePlan {
         let left_out = left_out.filter(|row| row.verdict == UpgradeOrder::NoWay);
         left_out.map(|row| {
             let reason = row.reason.as_deref().unwrap_or("it has no way");
-            format!("{} is left out: {reason}", row.installed.package)
+            format!("{} is left out: {reason}", row.label)
         })
     }
 
@@ -134,6 +135,26 @@ impl UpgradePlan {
             .iter()
             .filter(|row| row.verdict == order)
             .count()
+    }
+}
+
+/// Sets the names for people, as kubectl writes them. Operators of one package differ in their
+/// namespaces.
+fn set_labels(rows: &mut [PlannedOperator]) {
+    let mut seen: HashSet<String> = HashSet::new();
+    let mut repeated: HashSet<String> = HashSet::new();
+    for row in rows.iter() {
+        let package = &row.installed.package;
+        if !seen.insert(package.clone()) {
+            repeated.insert(package.clone());
+        }
+    }
+    for row in rows {
+        let package = &row.installed.package;
+        row.label = match &row.installed.namespace {
+            Some(namespace) if repeated.contains(package) => format!("{namespace}/{package}"),
+            _ => package.clone(),
+        };
     }
 }
 
