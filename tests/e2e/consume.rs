@@ -218,7 +218,9 @@ async fn bundle_is_read_from_catalogs_images_and_folders() {
          1 bundle show --store store etcd
          ! cannot read the bundle etcd: write CATALOG/BUNDLE, an image reference
          1 bundle show --store store c/no.v1
-         ! cannot read the bundle c/no.v1: the catalog has no bundle no.v1
+         ! cannot read the bundle c/no.v1: the catalog has no bundle \"no.v1\"
+         1 bundle diff --store store c etcd 0.0.7 1.0.0
+         ! package etcd has no version and no bundle \"0.0.7\"
          1 bundle show --store store d/etcd.v1
          ! cannot read the bundle d/etcd.v1: the store has no catalog d
          1 bundle show dir:none

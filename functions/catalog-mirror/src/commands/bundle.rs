@@ -1,10 +1,11 @@
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ::upgrade::bundle::{CatalogBundle, Contents};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use inspect::{bundle_contents, bundle_difference, named_bundles};
-use model::text::value_without_secrets;
+use model::text::{did_you_mean, value_without_secrets};
 use sync::ReadCatalog;
 
 use crate::args::CatalogAccess;
@@ -109,11 +110,15 @@ impl BundleArgs {
         packages: &[&str],
         wanted: &str,
     ) -> anyhow::Result<Contents> {
+        let mut known: BTreeSet<String> = BTreeSet::new();
         for package in packages {
             let lines = catalog::lines(catalog, package).await?;
             let bundles = named_bundles(lines).await?;
             let contents = match bundles.find(wanted)? {
-                None => continue,
+                None => {
+                    known.extend(bundles.names().map(str::to_owned));
+                    continue;
+                }
                 Some(CatalogBundle::Files(files)) => bundle_contents(files).await?,
                 Some(image) => {
                     let reader = wiring::bundle_reader(&self.access)?;
@@ -122,6 +127,12 @@ impl BundleArgs {
             };
             return Ok(contents);
         }
-        anyhow::bail!("the catalog has no bundle {wanted}")
+        let similar = did_you_mean(wanted, known.iter().map(String::as_str));
+        match packages {
+            [package] => {
+                anyhow::bail!("package {package} has no version and no bundle {wanted:?}{similar}")
+            }
+            _ => anyhow::bail!("the catalog has no bundle {wanted:?}{similar}"),
+        }
     }
 }

@@ -190,6 +190,11 @@ impl CatalogBundles {
         self.named.contains_key(wanted)
     }
 
+    /// Returns the names and versions of all bundles, in no order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.named.keys().map(String::as_str)
+    }
+
     /// Returns the first bundle with this name or version.
     ///
     /// # Errors
