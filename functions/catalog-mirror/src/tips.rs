@@ -12,8 +12,10 @@ pub(crate) const GUIDANCE: Guidance = Guidance {
         ("info", LS),
         ("describe", LS),
         ("packages", LS),
+        ("catalogs", LS),
         ("check", "`validate` checks a catalog, and `verify` a store"),
         ("fsck", "`verify` checks a store"),
+        ("add", POLL),
         ("pull", POLL),
         ("update", POLL),
         ("fetch", POLL),
@@ -22,6 +24,9 @@ pub(crate) const GUIDANCE: Guidance = Guidance {
         ("copy", CARRY),
         ("push", CARRY),
         ("delete", "`rm` removes catalogs from a store"),
+        ("backup", EXPORT),
+        ("restore", EXPORT),
+        ("version", "`--version` tells the version"),
         ("start", SERVE),
         ("run", SERVE),
         ("server", SERVE),
@@ -37,5 +42,6 @@ const POLL: &str = "`poll` publishes what has changed, and `sync` copies another
 const CARRY: &str =
     "`carry` brings catalogs and images to a registry, and `sync` copies another mirror";
 const SERVE: &str = "`serve` polls catalogs and serves them";
+const EXPORT: &str = "`export` writes an archive of a store, and `import` publishes it elsewhere";
 const GC: &str = "`gc` removes objects that nothing needs";
 const ROLLBACK: &str = "`rollback` publishes an earlier state again";
