@@ -14,7 +14,7 @@ use inspect::{needs, published};
 use model::CatalogName;
 use serde_json::Value;
 use store::Store;
-use terminal::{print_text, say};
+use terminal::{print_text, remark, say};
 
 use crate::args::{Access, StoreArgs};
 
@@ -123,7 +123,7 @@ pub(crate) async fn run(args: ManifestsArgs) -> anyhow::Result<()> {
         ..target
     };
     if target.is_plain {
-        say(&TargetRegistry::plain_warning(&target.host));
+        remark(&TargetRegistry::plain_warning(&target.host));
     }
     let needs = needs::required(&store, &names).await?;
     let mirrors = ImageMirrors::new(&target, needs.images.keys().map(String::as_str), &say);
@@ -169,7 +169,7 @@ async fn of_catalogs(
     let host = registry_host(url)?;
     // The registry API of OLM v0 has no TLS in any case.
     if url.starts_with("http://") && args.kind != ManifestKind::CatalogsourceAddress {
-        say(&TargetRegistry::plain_warning(host));
+        remark(&TargetRegistry::plain_warning(host));
     }
     let mut targets = Vec::new();
     for name in names {
