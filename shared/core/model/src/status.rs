@@ -105,6 +105,9 @@ impl Status {
         self.pull_ms = self.pull_ms.or(before.pull_ms);
         self.empty_layers = self.empty_layers.or(before.empty_layers);
         self.open_pulls = self.open_pulls.or(before.open_pulls);
+        if let (Some(rejected), Some(known)) = (&mut self.rejected, &before.rejected) {
+            rejected.go_on_with(known);
+        }
         self.rejected = self.rejected.or(before.rejected);
         self.notices = self.notices.or(before.notices);
         if self.outcome != Outcome::Published {
@@ -113,13 +116,17 @@ impl Status {
         self
     }
 
-    /// Forgets the failures of a revision that was published, and the hold of any revision: the
-    /// source has another one now.
-    pub fn forget(&mut self, revision: &str) {
+    /// Forgets the failures of a revision that was published, and the hold in `known`, the status
+    /// when the poll began: the source has another revision now. A hold that another poll has
+    /// recorded since then stays until the next poll, because a person may have released it.
+    pub fn forget(&mut self, revision: &str, known: Option<&Self>) {
         self.open_pulls
             .take_if(|open| open.inputs.revision == revision);
-        self.rejected
-            .take_if(|rejected| rejected.inputs.revision == revision || rejected.held.is_some());
+        let known = known.and_then(Self::held);
+        self.rejected.take_if(|rejected| {
+            let is_known = known.is_some_and(|(known, _)| known.is_same(rejected));
+            rejected.inputs.revision == revision || is_known
+        });
     }
 
     /// Returns the revision that is held back, and its hold.
@@ -214,6 +221,31 @@ pub struct RejectedRevision {
     pub held: Option<Hold>,
     /// Error of the poll with its causes, without secrets.
     pub error: String,
+}
+
+impl RejectedRevision {
+    /// Returns true for the same revision over the same published state.
+    fn is_same(&self, other: &Self) -> bool {
+        self.inputs.revision == other.inputs.revision && self.base == other.base
+    }
+
+    /// Goes on with the hold of `known`, which is over the same published state. The poll that ends
+    /// now may not have read it: a person released the revision meanwhile, or another poll found
+    /// something to hold before.
+    fn go_on_with(&mut self, known: &Self) {
+        let is_same = self.is_same(known);
+        let (Some(hold), Some(known_hold)) = (&mut self.held, &known.held) else {
+            return;
+        };
+        if self.base != known.base {
+            return;
+        }
+        hold.released |= known_hold.released && is_same;
+        if let Ok(earlier) = hold.since.duration_since(known_hold.since) {
+            hold.since = known_hold.since;
+            hold.until = hold.until.map(|until| until - earlier);
+        }
+    }
 }
 
 /// Hold of new content over one published state. It ends with the first poll that succeeds. If the

@@ -241,10 +241,11 @@ impl Mirror {
             next_at: report.next_at(),
             ..Status::new(catalog.source.shown(), report.outcome, now)
         };
+        let known = poll.options.before.as_ref();
         let next = |before: Option<&Status>| {
             let mut next = ended.clone().after(before);
             if is_success && let Some(revision) = &report.digest {
-                next.forget(revision);
+                next.forget(revision, known);
             }
             // An ordinary error counts off this pull only: a registry that fails between two deaths
             // proves nothing.
@@ -254,12 +255,11 @@ impl Mirror {
             next
         };
         self.metrics.count(&report);
-        let before = poll.options.before.as_ref();
-        let now_known = next(before);
+        let now_known = next(known);
         self.metrics.set_findings(name, now_known.validation);
         // A copy from before a pull does not count that pull, which must be counted off in any
         // case.
-        let before = before.filter(|_| pull.is_none());
+        let before = known.filter(|_| pull.is_none());
         let is_written = record_status(&*self.store, name, now, before, next).await;
         // A pull that could not be counted off stays known to this process, which does not take it
         // for a death.

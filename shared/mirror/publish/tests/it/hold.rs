@@ -148,6 +148,42 @@ async fn released_revision_is_published_and_another_one_is_not() {
     assert_eq!(site.hold().await, None);
 }
 
+/// Two mirrors poll one catalog, and one of them has read the status before the other found
+/// anything.
+#[tokio::test(flavor = "multi_thread")]
+async fn hold_and_release_survive_polls_that_began_before_them() {
+    let site = HoldSite::published().await;
+    let store = &site.site.store;
+    let catalog = &site.site.catalog;
+    let began = PollOptions {
+        before: Some(site.status().await),
+        ..PollOptions::default()
+    };
+    site.write_channel(4, "fast");
+    assert_eq!(site.outcome().await, Outcome::Refused);
+    let held = site.hold().await.unwrap();
+    site.pass(HOUR);
+    let late = site.site.mirror.poll(catalog, began.clone()).await;
+    assert_eq!(late.outcome, Outcome::Refused);
+    assert_eq!(site.hold().await, Some(held.clone()));
+    publish::release(store, &catalog.name).await.unwrap();
+    let released = Hold {
+        released: true,
+        ..held
+    };
+    let late = site.site.mirror.poll(catalog, began.clone()).await;
+    assert_eq!(late.outcome, Outcome::Refused);
+    assert_eq!(site.hold().await, Some(released.clone()));
+    // One that has found the content before the accident.
+    site.write_channel(4, "stable");
+    let late = site.site.mirror.poll(catalog, began).await;
+    assert_eq!(late.outcome, Outcome::Unchanged);
+    assert_eq!(site.hold().await, Some(released));
+    site.write_channel(4, "fast");
+    assert_eq!(site.outcome().await, Outcome::Published);
+    assert_eq!(site.hold().await, None);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn forced_poll_and_owner_publish_what_is_held() {
     let site = HoldSite::published().await;
