@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,6 +15,7 @@ use store::{
 use storekit::MemoryStore;
 use tokio_util::sync::CancellationToken;
 
+use crate::holds::{Process, Right};
 use crate::{fault::Kind, observed::ObservedStore, request::Effect, world::World};
 
 /// Handle of one process on a store. All faults happen here: a request takes a while, and its
@@ -112,6 +114,16 @@ impl Store for StoreHandle {
 }
 
 impl StoreHandle {
+    /// Notes that its process begins, with a clock that is wrong by so many seconds.
+    pub(crate) fn begin_process(&self, wrong: i64, rights: BTreeSet<Right>) {
+        let process = Process {
+            from: self.world.now(),
+            wrong,
+            rights,
+        };
+        self.observed.checker().holds.begin(self.actor, process);
+    }
+
     async fn write(
         &self,
         kind: Kind,

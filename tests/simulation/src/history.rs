@@ -1,8 +1,11 @@
+use std::time::SystemTime;
+
 use bytes::Bytes;
 use model::Sha256;
 use serde_json::Value;
 
 use crate::fault::Side;
+use crate::holds::time;
 use crate::snapshot::{referenced, sha256};
 
 /// Number of earlier publications that a pointer remembers.
@@ -19,6 +22,8 @@ pub(crate) struct State {
     pub(crate) bytes: Bytes,
     pub(crate) serial: u64,
     pub(crate) content: Sha256,
+    /// Revision of the source.
+    pub(crate) revision: String,
     /// Hash of the stored bytes of the snapshot.
     pub(crate) snapshot: Sha256,
     /// Fields that must not change while the serial stays: content, snapshot, date and history.
@@ -50,9 +55,18 @@ impl State {
             bytes: bytes.clone(),
             serial: document["serial"].as_u64().ok_or("it has no serial")?,
             content: sha256(&document["contentHash"])?,
+            revision: document["source"]["revision"]
+                .as_str()
+                .ok_or("it has no revision")?
+                .to_owned(),
             snapshot: referenced(&document["snapshot"])?,
             publication: fields.map(|field| document[field].clone()),
         })
+    }
+
+    /// Returns the date of the publication.
+    pub(crate) fn published_at(&self) -> Result<SystemTime, String> {
+        time(&self.publication[2])?.ok_or_else(|| "it has no date".to_owned())
     }
 
     /// True if this is the publication of `last`, whose source was seen anew, or the next one.

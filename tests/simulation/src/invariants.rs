@@ -4,10 +4,13 @@ use bytes::Bytes;
 use model::{CatalogName, Key, Kind as ObjectKind, Sha256};
 use serde_json::Value;
 
+use crate::catalogs::{self, RING};
 use crate::corruption::DamageLog;
 use crate::fault::{Kind, Operation, Side};
 use crate::history::{History, NEVER_PUBLISHED, State};
+use crate::holds::{HoldChecker, Right};
 use crate::snapshot::{Content, read, referenced, sha256};
+use crate::world::clock;
 
 /// Checks every state of one store against what must always hold. It reads the documents as plain
 /// JSON and decompresses by itself, so it shares no mistake with the crates that it checks. Damaged
@@ -25,6 +28,7 @@ pub(crate) struct InvariantChecker {
     /// Actors that may remove a catalog.
     removers: BTreeSet<(u8, CatalogName)>,
     pub(crate) damage: DamageLog,
+    pub(crate) holds: HoldChecker,
 }
 
 impl InvariantChecker {
@@ -66,12 +70,15 @@ impl InvariantChecker {
             let Key::Current(name) = key else { continue };
             let in_words = |what| format!("{name}: {what}");
             let history = self.histories.entry(name.clone()).or_default();
+            let before = history.last().cloned();
             history
                 .append(now, operation.side, bytes)
                 .map_err(in_words)?;
             self.check_published(name, &objects).map_err(in_words)?;
             if operation.side == Side::Origin {
                 self.check_kept(name, &objects).map_err(in_words)?;
+                self.check_wanted(now, name, before, operation.actor)
+                    .map_err(in_words)?;
             }
             if !listed.contains(name.as_str()) {
                 return Err(format!("{name} is published and not in catalogs.json"));
@@ -170,6 +177,77 @@ impl InvariantChecker {
         self.contents.insert(hash, content);
         self.sound.insert(sha256, sound);
         Ok(())
+    }
+
+    /// Checks that a new content was wanted: it is none that is held back, and the state of a ring
+    /// is one of the catalog that it follows, and old enough. What is damaged cannot be compared:
+    /// content over it is published, so that the catalog is served again.
+    fn check_wanted(
+        &self,
+        now: u64,
+        name: &CatalogName,
+        before: Option<State>,
+        actor: u8,
+    ) -> Result<(), String> {
+        let next = self.history(name).last().expect("it was just appended");
+        if *name == catalogs::name(RING) {
+            return self.check_ring(now, before.as_ref(), next, actor);
+        }
+        let Some(before) = before.filter(|before| before.content != next.content) else {
+            return Ok(());
+        };
+        let is_other =
+            |state: &State| catalogs::is_of_other_vendor(&self.contents[&state.content].all);
+        if is_other(&before) == is_other(next) {
+            return Ok(());
+        }
+        let named = self.named_by(&before);
+        let from = self.holds.begin_of_senders(actor, now);
+        if self.damage.since(from, |key| named.contains(key)) {
+            return Ok(());
+        }
+        self.holds.check_accident(now, actor, name, &before, next)
+    }
+
+    /// Checks that what a ring begins to serve was published by the catalog that it follows, and
+    /// the time of the ring before.
+    fn check_ring(
+        &self,
+        now: u64,
+        before: Option<&State>,
+        next: &State,
+        actor: u8,
+    ) -> Result<(), String> {
+        let is_placeholder = |state: &State| -> Result<bool, String> {
+            let document: Value = serde_json::from_slice(&state.bytes)
+                .map_err(|error| format!("it is not JSON: {error}"))?;
+            Ok(document["source"]["ring"]["isPlaceholder"] == true)
+        };
+        let was_served = match before {
+            Some(before) => before.content == next.content && !is_placeholder(before)?,
+            None => false,
+        };
+        if was_served || is_placeholder(next)? {
+            return Ok(());
+        }
+        let followed = self.history(&catalogs::name(0)).states.iter();
+        let mut found = followed
+            .filter(|state| state.content == next.content)
+            .peekable();
+        if found.peek().is_none() {
+            let content = next.content;
+            return Err(format!("{content} was never published by its source"));
+        }
+        let right = Right::Publish(catalogs::name(RING));
+        if self.holds.has_right(actor, now, &right) {
+            return Ok(());
+        }
+        for state in found {
+            if state.published_at()? + catalogs::RING_DELAY <= clock(now, 0) {
+                return Ok(());
+            }
+        }
+        Err(format!("{} is not old enough", next.content))
     }
 
     /// Checks that a ring has every object of the states that it keeps.

@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,10 +12,11 @@ use store::Store;
 use sync::{Archive, Copier, Importer, Origin, Pack, PackOptions, Repair, SyncOptions, SyncReport};
 use upkeep::{GcOptions, Retention, RollbackOptions};
 
-use crate::catalogs;
+use crate::catalogs::{self, RING};
 use crate::corruption::{self, DamageKind, Part};
 use crate::fault::Side;
 use crate::handle::StoreHandle;
+use crate::holds::{Right, ToldHold};
 use crate::scenario::Job;
 use crate::world::World;
 
@@ -33,6 +35,8 @@ pub(crate) struct Done {
     pub(crate) claim: Option<Claim>,
     /// Outcome, or the reason of a failure, in words.
     pub(crate) outcome: Result<String, String>,
+    /// Hold that it told for the first time.
+    pub(crate) told: Option<ToldHold>,
 }
 
 impl Done {
@@ -41,6 +45,7 @@ impl Done {
         Self {
             claim: None,
             outcome,
+            told: None,
         }
     }
 
@@ -49,6 +54,7 @@ impl Done {
         Self {
             claim: claim.filter(|_| outcome.is_success()),
             outcome: error.map_or(Ok(outcome.as_str().to_owned()), Err),
+            told: None,
         }
     }
 }
@@ -70,6 +76,19 @@ impl Claim {
 }
 
 impl Job {
+    /// Returns what the process may do that a person decides.
+    pub(crate) fn rights(&self) -> BTreeSet<Right> {
+        let right = match self {
+            Self::Force { catalog, .. } | Self::Rollback { catalog } => {
+                Right::Publish(catalogs::name(*catalog))
+            }
+            Self::Follow { promote: true } => Right::Publish(catalogs::name(RING)),
+            Self::Release { catalog } => Right::Release(catalogs::name(*catalog)),
+            _ => return BTreeSet::new(),
+        };
+        [right].into()
+    }
+
     /// Does the job once, as a process of its own. `wrong` is the error of its clock in seconds.
     pub(crate) fn run(self, handles: [StoreHandle; 2], wrong: i64) -> BoxFuture<'static, Done> {
         let [origin, copy] = handles.clone();
@@ -78,7 +97,9 @@ impl Job {
             ours
         };
         match self {
-            Self::Poll { catalog, version } => poll(origin, wrong, catalog, version).boxed(),
+            Self::Poll { catalog, version } => poll(origin, wrong, catalog, version, false).boxed(),
+            Self::Force { catalog, version } => poll(origin, wrong, catalog, version, true).boxed(),
+            Self::Release { catalog } => release(origin, catalog).boxed(),
             Self::Follow { promote } => follow(origin, wrong, promote).boxed(),
             Self::Rollback { catalog } => roll_back(origin, wrong, catalog).boxed(),
             Self::Sync { catalog, rebuild } => sync(origin, copy, wrong, catalog, rebuild).boxed(),
@@ -91,9 +112,29 @@ impl Job {
     }
 }
 
-async fn poll(handle: StoreHandle, wrong: i64, catalog: usize, version: usize) -> Done {
+async fn poll(
+    handle: StoreHandle,
+    wrong: i64,
+    catalog: usize,
+    version: usize,
+    force: bool,
+) -> Done {
     let catalog = catalogs::catalog(catalog, version);
-    poll_catalog(handle, wrong, &catalog, PollOptions::default()).await
+    let options = PollOptions {
+        force,
+        ..PollOptions::default()
+    };
+    poll_catalog(handle, wrong, &catalog, options).await
+}
+
+/// Lets through what is held back of a catalog.
+async fn release(handle: StoreHandle, catalog: usize) -> Done {
+    let released = publish::release(&handle, &catalogs::name(catalog)).await;
+    Done::without_claim(match released {
+        Ok(Some(released)) => Ok(format!("released {}", released.inputs.revision)),
+        Ok(None) => Err("nothing is held back".to_owned()),
+        Err(error) => Err(chain(&error)),
+    })
 }
 
 /// Polls the ring, and moves it to the newest state if `promote` is true.
@@ -123,7 +164,7 @@ async fn poll_catalog(
     };
     let mirror = Mirror::new(
         catalogs::images(),
-        Arc::new(handle),
+        Arc::new(handle.clone()),
         settings,
         PollMetrics::default(),
     );
@@ -136,6 +177,7 @@ async fn poll_catalog(
         force: true,
         ..PollOptions::default()
     };
+    handle.begin_process(wrong, [Right::Publish(catalog.name.clone())].into());
     said(&mirror.poll(catalog, forced).await)
 }
 
@@ -155,7 +197,21 @@ fn said(report: &Report) -> Done {
         report.serial,
         report.content_hash,
     );
-    Done::reported(report.outcome, report.error_text(), claim)
+    let is_told = matches!(
+        report.error,
+        Some(PollError::Held {
+            is_known: false,
+            ..
+        })
+    );
+    let revision = report.digest.clone().filter(|_| is_told);
+    Done {
+        told: revision.map(|revision| ToldHold {
+            name: report.catalog.clone(),
+            revision,
+        }),
+        ..Done::reported(report.outcome, report.error_text(), claim)
+    }
 }
 
 async fn sync(

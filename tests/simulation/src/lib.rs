@@ -8,6 +8,7 @@ mod corruption;
 mod fault;
 mod handle;
 mod history;
+mod holds;
 mod invariants;
 mod job;
 mod observed;

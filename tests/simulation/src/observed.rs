@@ -46,6 +46,9 @@ impl ObservedStore {
 
     /// Checks the store after an operation.
     pub(crate) fn check(&self, world: &World, operation: &Operation) {
+        if let Err(what) = self.note_status(world.now(), operation) {
+            world.broken(operation.actor, format!("after {operation}: {what}"));
+        }
         if !self.may_harm(operation) {
             return;
         }
@@ -55,6 +58,23 @@ impl ObservedStore {
         if let Err(what) = checked.and_then(|()| self.check_copied()) {
             world.broken(operation.actor, format!("after {operation}: {what}"));
         }
+    }
+
+    /// Checks `status.json` after an operation that may have written it.
+    fn note_status(&self, now: u64, operation: &Operation) -> Result<(), String> {
+        let key = Key::parse(&operation.subject);
+        let Some(Key::Status(name)) = &key else {
+            return Ok(());
+        };
+        // A removal deletes it, and with it all holds.
+        let bytes = self.store.objects().remove(&Key::Status(name.clone()));
+        let bytes = bytes.unwrap_or_else(|| "{}".into());
+        let mut checker = self.checker();
+        let published = checker.history(name).last().map(|state| state.snapshot);
+        let noted = checker
+            .holds
+            .note_status(now, operation.actor, name, &bytes, published);
+        noted.map_err(|what| format!("{name}: {what}"))
     }
 
     /// True if the operation may change or break a published state, or repair a damaged object.

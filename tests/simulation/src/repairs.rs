@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use model::{CatalogName, Key};
 
+use crate::after::must_publish;
 use crate::catalogs::{self, NAMES};
 use crate::fault::Side;
 use crate::observed::ObservedStore;
@@ -130,9 +131,9 @@ async fn publish_again(
     catalog: usize,
     version: usize,
 ) -> Result<(), String> {
-    let other = (version + 1) % catalogs::MOST as usize;
+    let other = catalogs::other_version(version);
     for version in [version, other, version] {
-        simulation.must(&Job::Poll { catalog, version }).await?;
+        must_publish(simulation, catalog, version).await?;
     }
     Ok(())
 }

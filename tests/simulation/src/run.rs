@@ -161,17 +161,22 @@ impl Simulation {
     /// Runs a job in a process, which a fault may kill. Returns true if it succeeded.
     async fn run(&self, process: &CancellationToken, actor: u8, wrong: i64, job: &Job) -> bool {
         self.world.note(actor, format!("starts {job:?}"));
-        let working = timeout(
-            JOB_TIME_MAX,
-            job.clone().run(self.handles(actor, process), wrong),
-        );
+        let begun = self.world.now();
+        let handles = self.handles(actor, process);
+        for handle in &handles {
+            handle.begin_process(wrong, job.rights());
+        }
+        let working = timeout(JOB_TIME_MAX, job.clone().run(handles, wrong));
         let done = process.run_until_cancelled(working).await;
         let succeeded = matches!(&done, Some(Ok(done)) if done.outcome.is_ok());
         match done {
             // The fault that killed it may also have returned an error, and threads decide which is
             // seen first.
             _ if process.is_cancelled() => self.world.note(actor, "is killed".to_owned()),
-            Some(Ok(done)) => self.check_claim(actor, done),
+            Some(Ok(done)) => {
+                self.check_told(actor, begun, &done);
+                self.check_claim(actor, done);
+            }
             _ => self.world.broken(actor, "the job never ends".to_owned()),
         }
         succeeded
@@ -198,6 +203,23 @@ impl Simulation {
             process: process.clone(),
             steady: false,
         })
+    }
+
+    /// Checks that a hold is told once, as long as nothing goes wrong.
+    fn check_told(&self, actor: u8, begun: u64, done: &Done) {
+        let Some(told) = &done.told else { return };
+        if !self.world.is_calm() {
+            return;
+        }
+        let checker = self.origin.checker();
+        let history = checker.history(&told.name);
+        let checked = checker
+            .holds
+            .check_told(begun, self.world.now(), told, history);
+        drop(checker);
+        if let Err(what) = checked {
+            self.world.broken(actor, format!("{}: {what}", told.name));
+        }
     }
 
     /// Checks that a publication which a writer reports is in the history.

@@ -20,7 +20,7 @@ pub(crate) const ACTORS: u64 = 16;
 const LONGEST_MS: u64 = 100_000;
 /// Longest time after which a request is done that its caller has given up, in milliseconds. S3
 /// refuses a request whose signature is 15 minutes old, by a clock that may be 15 minutes ahead.
-const LATEST_MS: u64 = 25 * 60_000;
+pub(crate) const LATEST_MS: u64 = 25 * 60_000;
 /// Longest suspension of a process, in milliseconds: longer than a publication may take, and than a
 /// phase of collection.
 const PAUSE_MS: u64 = 5 * 3_600_000;
@@ -116,9 +116,13 @@ impl World {
 
     /// Returns the time by a clock that is wrong by so many seconds.
     pub(crate) fn clock(&self, wrong: i64) -> SystemTime {
-        let now = UNIX_EPOCH + EPOCH + Duration::from_millis(self.now());
-        let by = Duration::from_secs(wrong.unsigned_abs());
-        if wrong < 0 { now - by } else { now + by }
+        clock(self.now(), wrong)
+    }
+
+    /// True if no fault hits what runs now.
+    pub(crate) fn is_calm(&self) -> bool {
+        let has_none = matches!(self.faults, Faults::None | Faults::Random { one_in: 0 });
+        has_none || self.faultless.load(Ordering::Relaxed)
     }
 
     pub(crate) fn set_faultless(&self, faultless: bool) {
@@ -226,6 +230,14 @@ impl World {
     pub(crate) fn end(&self) -> Record {
         std::mem::take(&mut *self.record())
     }
+}
+
+/// Returns the time so many milliseconds after the start, by a clock that is wrong by so many
+/// seconds.
+pub(crate) fn clock(now: u64, wrong: i64) -> SystemTime {
+    let now = UNIX_EPOCH + EPOCH + Duration::from_millis(now);
+    let by = Duration::from_secs(wrong.unsigned_abs());
+    if wrong < 0 { now - by } else { now + by }
 }
 
 fn is_delicate(operation: &Operation) -> bool {

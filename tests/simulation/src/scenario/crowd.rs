@@ -77,6 +77,7 @@ fn job(chance: Chance, role: u64) -> Job {
             promote: chance.of("promote").one_in(3),
         },
         0..=3 if chance.of("back").one_in(4) => Job::Rollback { catalog },
+        0..=3 if chance.of("release").one_in(6) => Job::Release { catalog },
         0..=3 => poll(chance, catalog),
         4 => Job::Rollback { catalog },
         5..=6 if chance.of("import").one_in(4) => Job::Import { catalog, all },

@@ -1,3 +1,4 @@
+mod accidents;
 mod crowd;
 mod damage;
 mod duel;
@@ -6,8 +7,8 @@ use std::time::Duration;
 
 use upkeep::Retention;
 
-use self::{crowd::crowd, damage::damage, duel::duel};
-use crate::catalogs::{MOST, NAMES};
+use self::{accidents::accidents, crowd::crowd, damage::damage, duel::duel};
+use crate::catalogs::{ALL, MOST, NAMES};
 use crate::chance::Chance;
 use crate::corruption::{DamageKind, Part};
 use crate::fault::{Faults, Side};
@@ -70,6 +71,18 @@ pub enum Job {
         catalog: usize,
         /// Version that its source holds.
         version: usize,
+    },
+    /// Polls a catalog by force: nothing is held back.
+    Force {
+        /// Number of the catalog.
+        catalog: usize,
+        /// Version that its source holds.
+        version: usize,
+    },
+    /// Lets the content of a catalog through that is held back.
+    Release {
+        /// Number of the catalog.
+        catalog: usize,
     },
     /// Polls the ring that follows the first catalog.
     Follow {
@@ -138,15 +151,16 @@ pub(crate) const PHASE_MS: u64 = 125 * 60_000;
 const PHASES: u64 = 4;
 
 impl Scenario {
-    /// Returns the scenario of a seed: a crowd for even ones, a duel for odd ones.
+    /// Returns the scenario of a seed: of three in a row, the first one is a crowd, the second one a
+    /// duel, and the third one has a source with accidents.
     pub fn random(seed: u64) -> Self {
         let chance = Chance::new(seed).of("scenario");
         let readers = chance.of("readers").number(0..3);
         let one_in = chance.of("faults").pick(&[0, 100, 30, 12, 5]);
-        let (prelude, mut writers) = if seed.is_multiple_of(2) {
-            crowd(chance)
-        } else {
-            duel(chance)
+        let (prelude, mut writers) = match seed % 3 {
+            0 => crowd(chance),
+            1 => duel(chance),
+            _ => accidents(chance),
         };
         writers.extend(damage(chance.of("damage"), &writers));
         let readers = (0..readers).map(|at| (reads(chance.of(("reader", at)), &writers), 12));
@@ -199,9 +213,14 @@ fn round(chance: Chance, era: u64, side: Side, retention: &Retention) -> Vec<Ste
     steps.collect()
 }
 
-/// Returns a poll of a catalog at any version.
+/// Returns a poll of a catalog at any version. One of eight is an accident.
 fn poll(chance: Chance, catalog: usize) -> Job {
-    let version = chance.of("version").number(0..MOST) as usize;
+    let versions = if chance.of("accident").one_in(8) {
+        MOST..ALL
+    } else {
+        0..MOST
+    };
+    let version = chance.of("version").number(versions) as usize;
     Job::Poll { catalog, version }
 }
 

@@ -9,6 +9,9 @@ use super::{HOUR, PHASE, collect, number, poll, run_all, sync};
 /// Number of cases of which an ordinary run takes one. Change it by the variable `EVERY`.
 const EVERY: u64 = 16;
 
+/// Release of what is held back of the first catalog.
+const RELEASE: Job = Job::Release { catalog: 0 };
+
 fn corrupt(side: Side, part: Part, damage: DamageKind) -> Job {
     Job::Corrupt { side, part, damage }
 }
@@ -118,6 +121,27 @@ fn run_with_every_fault(scenario: &Scenario, more_than: usize) {
 )]
 #[case::ring_beside_the_removal_of_its_source(
     vec![poll(0), follow(), poll(1)], vec![follow(), remove(Side::Origin), collect(Side::Origin)], 2
+)]
+// The version 4 is an accident over the others, and is held.
+#[case::poll_of_an_accident_beside_its_release(
+    polls(&[0, 4]), vec![poll(4), RELEASE, collect(Side::Origin)], 1
+)]
+#[case::first_poll_of_an_accident_beside_another_and_its_release(
+    polls(&[0]), vec![poll(4), poll(4), RELEASE], 1
+)]
+#[case::release_beside_polls_of_two_states(polls(&[0, 4]), vec![RELEASE, poll(4), poll(0)], 0)]
+#[case::poll_of_what_was_released_beside_a_rollback(
+    [polls(&[0, 1, 4]), vec![RELEASE]].concat(),
+    vec![poll(4), Job::Rollback { catalog: 0 }, collect(Side::Origin)],
+    2
+)]
+#[case::forced_poll_of_an_accident_beside_a_release(
+    polls(&[0, 4]), vec![Job::Force { catalog: 0, version: 4 }, RELEASE, poll(5)], 2
+)]
+#[case::ring_beside_the_release_of_an_accident(
+    [polls(&[0]), vec![follow()], polls(&[4]), vec![RELEASE]].concat(),
+    vec![follow(), poll(4), collect(Side::Origin)],
+    1
 )]
 #[case::removal_beside_a_copy(
     vec![poll(0), sync(true), poll(1)], vec![remove(Side::Copy), sync(true), collect(Side::Copy)], 1
