@@ -6,9 +6,10 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
 use std::time::Duration;
 
-use testkit::{Fault, Image, Kind, Registry};
+use testkit::{Fault, Image, Kind, Registry, until};
 
-use crate::support::{binary::Ran, bundles, catalogs, work::Work};
+use crate::support::binary::{Ran, Server};
+use crate::support::{bundles, catalogs, work::Work};
 
 /// A registry with a catalog of one package with two images, and an ImageSetConfiguration of it.
 struct CarrySite {
@@ -87,6 +88,20 @@ impl CarrySite {
             "apiVersion: mirror.openshift.io/v2alpha1\nkind: ImageSetConfiguration\nmirror: {{operators: [{{catalog: '{host}/ns/index:v4.20', full: true}}]}}\n"
         );
         self.work.write("isc.yaml", isc);
+    }
+
+    /// Publishes a catalog of these packages, each with one bundle of this image.
+    fn publish_packages(&self, packages: &[&str], repository: &str, image: &Image) {
+        let place = format!("{}/{repository}@{}", self.registry.host(), image.digest);
+        for package in packages {
+            let text = format!(
+                "schema: olm.package\nname: {package}\ndefaultChannel: stable\n---\nschema: olm.channel\npackage: {package}\nname: stable\nentries: [{{name: {package}.v1}}]\n---\nschema: olm.bundle\npackage: {package}\nname: {package}.v1\nimage: {place}\nproperties: [{{type: olm.package, value: {{packageName: {package}, version: 1.0.0}}}}]\n"
+            );
+            self.work
+                .write(&format!("packages/{package}/catalog.yaml"), text);
+        }
+        let catalog = catalogs::image(&catalogs::files(&self.work.path("packages")));
+        self.registry.push("ns/index", "v4.20", &catalog);
     }
 
     /// Returns the folder of an image on the disk.
@@ -917,4 +932,129 @@ async fn carry_json_is_one_document_and_quiet_prints_failures_only() {
     let lines: Vec<&str> = failed.stderr.lines().collect();
     assert_eq!(lines.len(), 1, "{lines:?}");
     failed.complains(&format!("failed: {gone}: "));
+}
+
+/// A mirror whose ring `prod` follows `dev` by hand, and a site to which the ring is carried.
+struct CarriedRing {
+    site: CarrySite,
+    target: Registry,
+    server: Server,
+}
+
+impl CarriedRing {
+    /// Publishes two packages, and takes them to the ring.
+    async fn start() -> Self {
+        let site = CarrySite::start().await;
+        let work = &site.work;
+        let index = format!("{}/ns/index:v4.20", site.registry.host());
+        let rings = format!(
+            "catalogs:\n- {{name: dev, source: '{index}'}}\n- {{name: prod, ring: {{of: dev, manual: true}}}}\n"
+        );
+        work.write("rings.yaml", rings);
+        site.publish_packages(&["other", "small"], "team/app", &site.images[0]);
+        site.work.write("store/.keep", "");
+        let server = work.serve("");
+        let ring = server.url.trim_start_matches("http://");
+        let isc = format!(
+            "apiVersion: mirror.openshift.io/v2alpha1\nkind: ImageSetConfiguration\nmirror: {{operators: [{{catalog: '{ring}/prod:latest', full: true}}]}}\n"
+        );
+        work.write("isc.yaml", isc);
+        let ring = Self {
+            target: Registry::start().await,
+            site,
+            server,
+        };
+        ring.mirror("poll").exits(0);
+        ring.promote().await;
+        ring
+    }
+
+    /// Runs a command on the mirror.
+    fn mirror(&self, command: &str) -> Ran {
+        let options = "--config rings.yaml --store store --plain-http";
+        let host = self.site.registry.host();
+        self.site.work.run(&format!("{command} {options} {host}"))
+    }
+
+    /// Moves the ring to the newest state, and waits until the mirror serves it.
+    async fn promote(&self) {
+        self.mirror("promote prod").exits(0);
+        let current = self.site.work.json("store/catalogs/prod/current.json");
+        let content = current["contentHash"].as_str().unwrap().to_owned();
+        until("the state of the ring is served", async || {
+            let served = self.server.text("/catalogs/prod/content-hash").await;
+            served.trim() == content
+        })
+        .await;
+    }
+
+    fn carry_out(&self) -> Ran {
+        let ring = self.server.url.trim_start_matches("http://");
+        self.site
+            .carry(&format!("out isc.yaml disk --plain-http {ring}"))
+    }
+
+    /// Carries the folder to the registry, and returns the lines of its catalog.
+    fn carry_in(&self) -> String {
+        let target = self.target.host();
+        let into = format!("in disk http://{target}/olm --store site");
+        self.site.carry(&into).exits(0);
+        let render = format!("render --plain-http {target} {target}/olm/prod:latest");
+        self.site.work.run(&render).exits(0).stdout
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ring_is_carried_with_its_own_state_and_never_with_one_that_is_held() {
+    let ring = CarriedRing::start().await;
+    let site = &ring.site;
+    let [first, second] = &site.images;
+    let all = ["other", "small", "third"];
+    site.publish_packages(&all, "team/app", first);
+    ring.mirror("poll").exits(0);
+    ring.carry_out().exits(0);
+    let carried = ring.carry_in();
+    assert!(carried.contains("small.v1") && !carried.contains("third.v1"));
+    // An accident of the source: `dev` holds it, and the newest state for the ring is the one before.
+    site.publish_packages(&all, "other/app", second);
+    ring.mirror("poll").exits(1).complains("many-bundles");
+    let listed = site.work.run("ls --store store").exits(0);
+    listed.prints("dev: new content is held back since ");
+    listed.prints("prod: follows dev, at its state of ");
+    listed.prints("; 1 state waits for promote");
+    let listed = site.work.run("ls --store store --json").exits(0).json();
+    assert!(listed[0]["held"]["until"].is_string(), "{listed}");
+    assert_eq!(listed[1]["ring"]["waiting"], 1);
+    assert!(listed[1]["ring"]["since"].is_string(), "{listed}");
+    ring.promote().await;
+    ring.carry_out().exits(0);
+    let before = ring.carry_in();
+    assert!(before.contains("third.v1") && !before.contains(&second.digest));
+    // A person takes it, and the ring too. Then the folder holds it once more, by its own rules.
+    ring.mirror("poll dev --force").exits(0);
+    ring.promote().await;
+    let held = ring.carry_out().exits(1);
+    held.complains("many-bundles");
+    held.complains("release prod-latest");
+    assert_eq!(ring.carry_in(), before);
+    site.work
+        .run("release prod-latest --store disk/store")
+        .exits(0);
+    ring.carry_out().exits(0);
+    assert!(ring.carry_in().contains(&second.digest));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn carry_across_takes_the_state_of_a_ring() {
+    let ring = CarriedRing::start().await;
+    let site = &ring.site;
+    site.publish_packages(&["third"], "team/app", &site.images[0]);
+    ring.mirror("poll").exits(0);
+    let target = ring.target.host();
+    let from = ring.server.url.trim_start_matches("http://");
+    let across = format!("across isc.yaml http://{target}/olm --store across --plain-http {from}");
+    site.carry(&across).exits(0);
+    let render = format!("render --plain-http {target} {target}/olm/prod:latest");
+    let carried = site.work.run(&render).exits(0).stdout;
+    assert!(carried.contains("small.v1") && !carried.contains("third.v1"));
 }

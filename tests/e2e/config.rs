@@ -177,7 +177,7 @@ mirror:
          > caches
          > compose:demo
          1 rm --store store demo
-         ! compositions are made of it: caches, team
+         ! other catalogs are made of it or follow it: caches, team
          0 rm --store store --force demo
          0 rm --store store caches",
     );

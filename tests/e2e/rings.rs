@@ -93,6 +93,8 @@ async fn rings_are_served_copied_and_compared_as_all_catalogs() {
          0 diff test dev --store store
          0 ls --store store
          > ring:dev+300d+now:demo-cache
+         > hand: follows dev, at its state of
+         > ; 1 state waits for promote
          0 verify --store store",
     );
 

@@ -8,10 +8,6 @@ use terminal::{Exit, bytes, cell, millis, print_error, remark, say, short};
 use crate::args::ReportArgs;
 use crate::table::{Column, Table, print_done};
 
-/// Text about a catalog after a rollback.
-pub(crate) const HELD_BACK: &str =
-    "rolled back: it stays at this state until its source changes or a poll is forced";
-
 impl Table for Report {
     const COLUMNS: &'static [Column<Self>] = &[
         ("NAME", |report| report.catalog.to_string()),

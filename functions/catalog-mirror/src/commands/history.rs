@@ -2,10 +2,10 @@ use clap::Args;
 use inspect::published;
 use model::{CatalogName, ChangedPackages};
 use terminal::{age, cell, print_line, short};
-use upkeep::HistoryState;
+use upkeep::{HistoryState, ROLLED_BACK};
 
 use crate::args::{Access, StoreArgs};
-use crate::reports::{HELD_BACK, changes};
+use crate::reports::changes;
 use crate::table::{Column, Table, print};
 
 #[derive(Debug, Args)]
@@ -30,7 +30,7 @@ pub(crate) async fn run(args: HistoryArgs) -> anyhow::Result<()> {
     let states = upkeep::history(&*store, current).await?;
     print(&states, args.json)?;
     if !args.json && current.rolled_back.is_some() {
-        print_line(&format!("{}: {HELD_BACK}", args.name))?;
+        print_line(&format!("{}: {ROLLED_BACK}", args.name))?;
     }
     Ok(())
 }

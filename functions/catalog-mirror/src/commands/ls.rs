@@ -9,13 +9,15 @@ use serde::Serialize;
 use store::{Store, StoreExt, read_stored};
 
 use crate::args::{Access, StoreArgs};
-use crate::reports::{HELD_BACK, words};
+use crate::reports::words;
 use crate::table::{Column, Table, print};
-use terminal::{age, bytes, cell, print_line, printable, short};
+use terminal::{age, bytes, cell, print_line, print_text, printable, short, wrapped};
+use upkeep::CatalogDelay;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Of a catalog, VERSION is the one at the head of the default channel, which is CHANNEL. --json has the hashes.")]
+Of a catalog, VERSION is the one at the head of the default channel, which is CHANNEL. --json has the hashes. \
+Below the catalogs stand the dates of content that is held back, and of rings.")]
 pub(crate) struct LsArgs {
     #[command(flatten)]
     store: StoreArgs,
@@ -49,8 +51,10 @@ async fn catalogs(store: &Arc<dyn Store>, json: bool) -> anyhow::Result<()> {
             .await
             .ok()
             .flatten();
+        let status = status.map(|(status, _)| status);
         rows.push(ListedCatalog {
             name,
+            delay: CatalogDelay::of(&current, status.as_ref()),
             packages: current.packages,
             metas: current.metas,
             size: current.size,
@@ -58,13 +62,13 @@ async fn catalogs(store: &Arc<dyn Store>, json: bool) -> anyhow::Result<()> {
                 .image
                 .map(|image| format!("sha256:{}", image.digest.sha256)),
             current,
-            status: status.map(|(status, _)| status),
+            status,
         });
     }
     print(&rows, json)?;
     for row in rows.iter().filter(|_| !json) {
-        if row.current.rolled_back.is_some() {
-            print_line(&format!("{}: {HELD_BACK}", row.name))?;
+        for line in row.delay.lines() {
+            print_text(&wrapped(&format!("{}: {line}", row.name)))?;
         }
         if let Some(error) = row.status.as_ref().and_then(|status| status.error.as_ref()) {
             print_line(&format!("{}: {}", row.name, printable(error)))?;
@@ -118,6 +122,8 @@ pub(crate) struct ListedCatalog {
     /// Digest by which the catalog is pulled as an image.
     image: Option<String>,
     status: Option<Status>,
+    #[serde(flatten)]
+    delay: CatalogDelay,
 }
 
 impl Table for ListedCatalog {

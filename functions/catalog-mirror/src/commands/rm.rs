@@ -14,8 +14,8 @@ use crate::args::{Access, StoreArgs};
 pub(crate) struct RmArgs {
     #[command(flatten)]
     store: StoreArgs,
-    /// Remove a catalog also if compositions are made of it. They stay served as they are, and wait
-    /// for it.
+    /// Remove a catalog also if compositions are made of it, or rings follow it. They stay served as
+    /// they are, and wait for it.
     #[arg(long)]
     force: bool,
     /// Print JSON instead of lines.
@@ -64,7 +64,7 @@ async fn remove(
     followers.retain(|follower| !args.names.contains(follower));
     anyhow::ensure!(
         args.force || followers.is_empty(),
-        "compositions are made of it: {}. Remove them too, or add --force.",
+        "other catalogs are made of it or follow it: {}. Remove them too, or add --force.",
         join(&followers)
     );
     match publish::remove(&**store, name).await? {

@@ -45,14 +45,16 @@ pub struct Waiting {
 impl fmt::Display for Waiting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.until {
-            // Minutes are exact enough, and the column stays narrow.
-            Some(until) => {
-                let text = humantime::format_rfc3339_seconds(until).to_string();
-                write!(f, "waits until {}", text[..16].replace('T', " "))
-            }
+            Some(until) => write!(f, "waits until {}", minute(until)),
             None => f.write_str("waits for promote"),
         }
     }
+}
+
+/// Returns a date for people, in UTC. Minutes are exact enough, and columns stay narrow.
+pub(crate) fn minute(time: SystemTime) -> String {
+    let text = humantime::format_rfc3339_seconds(time).to_string();
+    text[..16].replace('T', " ")
 }
 
 /// Returns the publications that the pointer of a catalog remembers, newest first. Before them come

@@ -1,11 +1,13 @@
 #![doc = include_str!("../README.md")]
 
+mod delay;
 mod events;
 mod gc;
 mod history;
 mod rollback;
 mod verify;
 
+pub use delay::{CatalogDelay, ROLLED_BACK, RingDelay};
 pub use events::{
     Event, EventData, HeldContent, Notifier, NotifierSettings, NotifyMetrics, Receiver,
     SecretLocation, SendError, Webhook, WebhookError,

@@ -44,7 +44,7 @@ const SIZE_MAX: u64 = 1 << 60;
 /// A text that is not a duration, and for one out of range.
 pub fn poll_interval(text: &str) -> Result<Duration, String> {
     let range = POLL_INTERVAL_MIN..=DURATION_MAX;
-    within(duration(text)?, text, range, "1s", "365d")
+    within(any_duration(text)?, text, range, "1s", "365d")
 }
 
 /// Parses a limit of time for clients, from 1 ms to 365 days.
@@ -53,7 +53,7 @@ pub fn poll_interval(text: &str) -> Result<Duration, String> {
 /// A text that is not a duration, and for one out of range.
 pub fn time_limit(text: &str) -> Result<Duration, String> {
     let range = TIME_LIMIT_MIN..=DURATION_MAX;
-    within(duration(text)?, text, range, "1ms", "365d")
+    within(any_duration(text)?, text, range, "1ms", "365d")
 }
 
 /// Parses a duration of at most 365 days. Zero is a duration.
@@ -61,10 +61,14 @@ pub fn time_limit(text: &str) -> Result<Duration, String> {
 /// # Errors
 /// A text that is not a duration, and for one out of range.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    let parsed = humantime::parse_duration(text).map_err(|_| {
+    let range = Duration::ZERO..=DURATION_MAX;
+    within(any_duration(text)?, text, range, "0s", "365d")
+}
+
+fn any_duration(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text).map_err(|_| {
         format!("{text:?} is not a duration: write a number and a unit, such as 30s, 10m or 24h")
-    })?;
-    within(parsed, text, Duration::ZERO..=DURATION_MAX, "0s", "365d")
+    })
 }
 
 /// Parses `availabilityMode`.
@@ -278,6 +282,8 @@ mod tests {
         }
         let error = poll_interval("0s").unwrap_err().to_string();
         assert_eq!(error, "0s is out of range: it must be from 1s to 365d");
+        let error = poll_interval("1y").unwrap_err().to_string();
+        assert_eq!(error, "1y is out of range: it must be from 1s to 365d");
         let error = poll_interval("soon").unwrap_err().to_string();
         assert!(error.starts_with("\"soon\" is not a duration: "), "{error}");
     }
