@@ -31,7 +31,10 @@ killed_everywhere() {
   for number in 0 1; do
     printf 'catalogs: [{name: f, source: "dir:%s", hold: off}, {name: ring, ring: {of: f, after: 1s}}]' "$WORK/version-$number" >"$WORK/rings-$number.yaml"
   done
-  kills ring "$store" "$CATALOG_MIRROR" poll --store "$store" --config "$WORK/rings-{}.yaml"
+  # Each run is longer than the delay after the one before, so the ring takes the state of that one. Faster, the two states of `f` would
+  # take each other back before the ring may have them.
+  PAUSE=1.1 kills ring "$store" "$CATALOG_MIRROR" poll --store "$store" --config "$WORK/rings-{}.yaml"
+  succeeds "the ring took at least $((KILLS / 4)) steps" test "$(jq .serial "$store/catalogs/ring/current.json")" -gt "$((KILLS / 4))"
   kills gc "$store" "$CATALOG_MIRROR" gc --store "$store"
 }
 

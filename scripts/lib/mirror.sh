@@ -73,7 +73,7 @@ status() { curl -sS -o /dev/null -w '%{http_code}' "${@:2}" "$1"; }
 
 # kills NAME STORE COMMAND...: kills the running command KILLS times. After each kill the store must verify, and its serials must not be lower
 # than before. `{}` in the command is 0 and 1 alternately, so that each run has something to do. With FRESH the store is emptied before
-# every other run.
+# every other run. PAUSE is the number of seconds before each run.
 kills() {
   local name=$1 store=$2 hits=0 finished=0 torn=0 before after begin limit round=0 process
   shift 2
@@ -83,6 +83,7 @@ kills() {
   while ((hits < KILLS && finished < 20 * KILLS)); do
     round=$((round + 1))
     [[ -z ${FRESH:-} ]] || ((round % 2)) || rm -rf "$store"
+    [[ -z ${PAUSE:-} ]] || sleep "$PAUSE"
     before=$(serials "$store")
     "${@//\{\}/$((round % 2))}" >/dev/null 2>&1 &
     process=$!
