@@ -47,6 +47,9 @@ impl CatalogDelay {
     /// Returns the delay of a catalog with this pointer and this status.
     pub fn of(current: &Current, status: Option<&Status>) -> Self {
         let held = status.and_then(Status::held);
+        // Over another state, such as that of a rollback, the next poll judges anew.
+        let base = Some(current.snapshot.digest.sha256);
+        let held = held.filter(|(rejected, _)| rejected.base == base);
         Self {
             is_rolled_back: current.rolled_back.is_some(),
             held: held.map(|(_, hold)| hold.clone()),
