@@ -72,14 +72,15 @@ impl HttpMirror {
     /// two attempts, so a broken one is read again from its start. Returns `None` if the server
     /// answers that nothing has changed.
     async fn whole(&self, key: &Key, request: &RequestSpec) -> Result<Option<Bytes>, MirrorError> {
-        let attempt = || async {
+        let mut retries = Retries::new(&self.fetcher);
+        let document = retries.run(|| async {
             let response = self.attempt(key, request).await?;
             if response.status() == StatusCode::NOT_MODIFIED {
                 return Ok(None);
             }
             Ok(Some(response.bytes(DOCUMENT_MAX).await?))
-        };
-        Retries::new(&self.fetcher).run(attempt).await
+        });
+        document.await
     }
 
     /// Reads a mutable document, unless its bytes have the hash `known`.

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use api::{CATALOGS_LIST, page_files};
 use model::{
     Encoding, Facts, Kind, ObjectRef, SearchPackage, Snapshot, StoredDocument, is_dns_label,
+    is_lower_alphanumeric,
 };
-use reader::{Corruption, PublishedCatalogs, PublishedState, ReaderError};
+use reader::{PublishedCatalogs, PublishedState, ReaderError};
 use serde::Deserialize;
 
 /// Form of the files of a tree.
@@ -73,12 +74,13 @@ impl TreeChannel {
     /// Returns true if its name can be that of a file: it holds no separator, and another name
     /// cannot differ from it by case alone.
     fn is_file(&self) -> bool {
-        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-._".contains(c);
         let name = &self.name;
         is_dns_label(&self.package)
             && (1..=200).contains(&name.len())
             && !name.starts_with('.')
-            && name.chars().all(is_plain)
+            && name
+                .chars()
+                .all(|c| is_lower_alphanumeric(c) || "-._".contains(c))
     }
 }
 
@@ -279,8 +281,8 @@ async fn search_texts(
         return Ok(None);
     };
     let bytes = catalogs.object(&object).await?;
-    let corrupt = |source| ReaderError::corrupt(&object.key(), Corruption::Document(source));
-    Facts::from_stored(&bytes).map(Some).map_err(corrupt)
+    let facts = Facts::from_stored(&bytes).map_err(ReaderError::document(&object.key()))?;
+    Ok(Some(facts))
 }
 
 #[cfg(test)]

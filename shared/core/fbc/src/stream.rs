@@ -146,11 +146,17 @@ impl<'a> Decoder<'a> {
         let error = |line, kind| FbcError::new(position.document, line, kind);
         let size = self.limits.check_document(document.len());
         size.map_err(|kind| error(Some(position.line), kind))?;
-        let mut emit = |builder: &mut LineBuilder| meta::emit(builder, position, sink);
-        let parsed = yaml::parse(document, self.limits, &mut self.builder, &mut emit);
-        // The parser counts lines from the start of its document.
-        let line = |line| position.line - 1 + line;
-        parsed.map_err(|found| error(found.line.map(line), found.kind))?;
+        let parsed = yaml::parse(
+            document,
+            self.limits,
+            &mut self.builder,
+            &mut |builder: &mut LineBuilder| meta::emit(builder, position, sink),
+        );
+        parsed.map_err(|found| {
+            // The parser counts lines from the start of its document.
+            let line = found.line.map(|line| position.line - 1 + line);
+            error(line, found.kind)
+        })?;
         Ok(piece.next)
     }
 

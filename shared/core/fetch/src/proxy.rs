@@ -67,8 +67,11 @@ impl Proxy {
 
     /// Reads these variables. Proxies that are not URLs are logged and ignored, as Go ignores them.
     pub fn of(variable: impl Fn(&str) -> Option<String>) -> Self {
-        let filled = |name: &str| variable(name).filter(|value| !value.is_empty());
-        let either = |name: &str| filled(name).or_else(|| filled(&name.to_ascii_lowercase()));
+        let either = |name: &str| {
+            let names = [name, &name.to_ascii_lowercase()];
+            let mut values = names.into_iter().filter_map(&variable);
+            values.find(|value| !value.is_empty())
+        };
         let proxy = |name: &str| {
             let url = proxy_url(&either(name)?);
             if url.is_none() {
@@ -164,18 +167,19 @@ impl DirectHosts {
     }
 
     fn hold(&self, host: &str, address: Option<IpAddr>, port: u16) -> bool {
-        let fits = |wanted: &Option<u16>| wanted.is_none_or(|wanted| wanted == port);
+        let (Self::Network { port: wanted, .. } | Self::Names { port: wanted, .. }) = self else {
+            return true;
+        };
+        if wanted.is_some_and(|wanted| wanted != port) {
+            return false;
+        }
         match (self, address) {
-            (Self::All, _) => true,
-            (Self::Network { network, port }, Some(address)) => {
-                network.contains(&address) && fits(port)
-            }
-            (Self::Names { domain, port }, None) => {
+            (Self::Network { network, .. }, Some(address)) => network.contains(&address),
+            (Self::Names { domain, .. }, None) => {
                 let Some(rest) = host.strip_suffix(domain.as_str()) else {
                     return false;
                 };
-                let is_below = rest.is_empty() || rest.ends_with('.') || domain.starts_with('.');
-                is_below && fits(port)
+                rest.is_empty() || rest.ends_with('.') || domain.starts_with('.')
             }
             _ => false,
         }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::is_lower_alphanumeric;
+
 /// Image reference in its parts. It is not validated: the registry refuses an invalid one.
 ///
 /// `oci_client::Reference` refuses what this takes. The references in catalogs are foreign, and one
@@ -91,9 +93,8 @@ impl ImageReference {
     /// Returns true for a part of a repository: lower-case letters and digits, with `.`, `_`, `__`
     /// or dashes between them.
     pub fn is_component(text: &str) -> bool {
-        let is_alphanumeric = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-        let ends = text.starts_with(is_alphanumeric) && text.ends_with(is_alphanumeric);
-        let mut separators = text.split(is_alphanumeric);
+        let ends = text.starts_with(is_lower_alphanumeric) && text.ends_with(is_lower_alphanumeric);
+        let mut separators = text.split(is_lower_alphanumeric);
         ends && separators.all(|between| {
             matches!(between, "" | "." | "_" | "__") || between.bytes().all(|byte| byte == b'-')
         })

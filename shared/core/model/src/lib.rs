@@ -42,7 +42,7 @@ pub use hash::{Hasher, ParseSha256Error, Sha256};
 pub use image_reference::ImageReference;
 pub use index::{Index, IndexedMeta, IndexedShard};
 pub use key::{CachePolicy, Key, Kind};
-pub use name::{CatalogName, CatalogNameError, is_dns_label, is_plain_name};
+pub use name::{CatalogName, CatalogNameError, is_dns_label, is_lower_alphanumeric, is_plain_name};
 pub use notified::{Notified, PublicationId};
 pub use object::{Content, DecodedContent, ManifestEntry, ObjectDigest, ObjectRef};
 pub use object_stats::ObjectStats;

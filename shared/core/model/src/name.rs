@@ -73,10 +73,15 @@ pub fn is_plain_name(name: &str) -> bool {
         .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
 }
 
+/// True for `a` to `z` and `0` to `9`, with which the parts of names in registries and clusters begin
+/// and end.
+pub const fn is_lower_alphanumeric(c: char) -> bool {
+    c.is_ascii_lowercase() || c.is_ascii_digit()
+}
+
 fn has_chars_of_label(part: &str) -> bool {
-    let is_alphanumeric = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    let ends = part.starts_with(is_alphanumeric) && part.ends_with(is_alphanumeric);
-    ends && part.chars().all(|c| is_alphanumeric(c) || c == '-')
+    let ends = part.starts_with(is_lower_alphanumeric) && part.ends_with(is_lower_alphanumeric);
+    ends && part.chars().all(|c| is_lower_alphanumeric(c) || c == '-')
 }
 
 #[cfg(test)]

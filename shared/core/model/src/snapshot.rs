@@ -85,6 +85,13 @@ pub struct ShardRef {
     pub metas: u64,
 }
 
+impl ShardRef {
+    /// True for the global group, whose Metas name no Package.
+    pub const fn is_global(&self) -> bool {
+        self.name.is_empty()
+    }
+}
+
 /// The catalog as a container image for several platforms. All its parts are stored as blobs under
 /// their digests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -166,8 +173,10 @@ impl Snapshot {
         if !self.packages.is_sorted_by(|a, b| a.name < b.name) {
             return false;
         }
-        let is_unnamed = |shard: &ShardRef| shard.name.is_empty();
-        if self.packages.first().is_some_and(is_unnamed) || !self.global.iter().all(is_unnamed) {
+        let mut globals = self.global.iter();
+        if self.packages.first().is_some_and(ShardRef::is_global)
+            || !globals.all(ShardRef::is_global)
+        {
             return false;
         }
         if !self.segments.is_empty() && self.shards_with_segments().is_none() {

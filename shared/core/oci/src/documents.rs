@@ -48,11 +48,12 @@ impl Documents {
     /// Returns the description of the image that a Snapshot contains. `layer` and `diff_id` name
     /// its only layer.
     pub fn image(&self, layer: ObjectDigest, diff_id: Sha256) -> CatalogImage {
-        let of_document = |document: &Vec<u8>| ObjectDigest::of(document);
+        let manifests = self.manifests.iter();
+        let configs = self.configs.iter();
         CatalogImage {
             index: ObjectDigest::of(&self.index),
-            manifests: self.manifests.iter().map(of_document).collect(),
-            configs: self.configs.iter().map(of_document).collect(),
+            manifests: manifests.map(|bytes| ObjectDigest::of(bytes)).collect(),
+            configs: configs.map(|bytes| ObjectDigest::of(bytes)).collect(),
             layer,
             diff_id,
         }

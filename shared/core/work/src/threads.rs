@@ -21,13 +21,15 @@ pub fn for_each<I: Send, T: Send>(
     let mut sorted: Vec<_> = items.into_iter().enumerate().collect();
     sorted.sort_by_key(|(_, item)| size(item));
     let left = Mutex::new(sorted);
-    let work_on_some = || {
-        let taken = std::iter::from_fn(|| left.lock().pop());
-        taken.map(|(at, item)| (at, work(item))).collect::<Vec<_>>()
-    };
     let mut done = Vec::new();
     thread::scope(|scope| {
-        let working: Vec<_> = (0..threads).map(|_| scope.spawn(work_on_some)).collect();
+        let mut working = Vec::new();
+        for _ in 0..threads {
+            working.push(scope.spawn(|| {
+                let taken = std::iter::from_fn(|| left.lock().pop());
+                taken.map(|(at, item)| (at, work(item))).collect::<Vec<_>>()
+            }));
+        }
         for thread in working {
             match thread.join() {
                 Ok(results) => done.extend(results),

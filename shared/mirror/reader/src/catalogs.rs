@@ -100,7 +100,7 @@ impl PublishedCatalogs {
     async fn stored_names(&self) -> Result<Option<Catalogs>, ReaderError> {
         let bytes = self.document(&Key::Catalogs).await?;
         let names = bytes.map(|bytes| Catalogs::from_bytes(&bytes)).transpose();
-        names.map_err(|source| ReaderError::corrupt(&Key::Catalogs, Corruption::Document(source)))
+        names.map_err(ReaderError::document(&Key::Catalogs))
     }
 
     /// Returns nothing for a catalog that is not served, was never published, or has an unreadable

@@ -106,6 +106,11 @@ impl ReaderError {
         |source| Self::corrupt(key, Corruption::Coding(source))
     }
 
+    /// Returns a function that turns an error of a document's parser into that of the object.
+    pub fn document(key: &Key) -> impl Fn(DocumentError) -> Self + '_ {
+        |source| Self::corrupt(key, Corruption::Document(source))
+    }
+
     /// True if a document names an object that the store does not have.
     pub const fn is_missing(&self) -> bool {
         matches!(

@@ -123,7 +123,6 @@ impl CatalogIndex {
             // a request costs.
             package => &self.metas[self.packages.get(&package)?.clone()],
         };
-        let fits = |filter, text| filter == EMPTY || filter == text;
         Some(metas.iter().filter(move |meta| {
             meta.schema != EMPTY
                 && fits(schema, meta.schema)
@@ -141,6 +140,11 @@ impl CatalogIndex {
             .sum();
         (self.metas.capacity() * size_of::<MetaEntry>() + texts) as u64
     }
+}
+
+/// True if a text, by its number, is the wanted one. An empty filter wants any.
+const fn fits(filter: u32, text: u32) -> bool {
+    filter == EMPTY || filter == text
 }
 
 #[cfg(test)]

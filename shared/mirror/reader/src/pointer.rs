@@ -157,8 +157,7 @@ impl PublishedCatalogs {
         {
             return self.keep_last(known, version, &name, error.into());
         }
-        let unreadable = |source| ReaderError::corrupt(&key, Corruption::Document(source));
-        let current = Current::from_bytes(&document).map_err(unreadable)?;
+        let current = Current::from_bytes(&document).map_err(ReaderError::document(&key))?;
         // Without trusted keys a lower serial is accepted: the catalog was removed and published
         // again.
         if let Some(known) = known.filter(|known| known.current.serial > current.serial)

@@ -132,13 +132,9 @@ impl PublishedCatalogs {
         snapshots
             .get_or_load(&object.digest.sha256, || async {
                 let stored = self.object(object).await?;
-                match Snapshot::from_stored(&stored) {
-                    Ok(snapshot) => Ok(Arc::new(snapshot)),
-                    Err(source) => Err(ReaderError::corrupt(
-                        &object.key(),
-                        Corruption::Document(source),
-                    )),
-                }
+                let snapshot = Snapshot::from_stored(&stored);
+                let snapshot = snapshot.map_err(ReaderError::document(&object.key()))?;
+                Ok(Arc::new(snapshot))
             })
             .await
     }

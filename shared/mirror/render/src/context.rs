@@ -109,16 +109,18 @@ impl RenderContext {
             lines: Vec::new(),
         };
         let mut ended = Ok(());
-        // The lock is released before the chunk is rendered.
-        let next = || jobs.lock().recv().ok();
-        while let Some(job) = next() {
+        loop {
+            // The lock is released before the chunk is rendered.
+            let received = jobs.lock().recv();
+            let Ok(job) = received else {
+                return ended;
+            };
             // The queue is emptied after an error too: the caller is to learn the error, and not
             // that the workers have stopped.
             if ended.is_ok() && !self.usage.is_exceeded() && !self.settings.budget.is_stopped() {
                 ended = self.render(job, &mut reused);
             }
         }
-        ended
     }
 
     fn render(&self, job: ChunkJob, reused: &mut Reused) -> io::Result<()> {
@@ -138,7 +140,8 @@ impl RenderContext {
             return Ok(());
         }
         let mut packages = BTreeMap::<String, Lines>::new();
-        let mut push = |meta: fbc::Meta<'_>| {
+        let limits = &self.settings.limits.document;
+        let parsed = job.chunk.metas(limits, &mut |meta: fbc::Meta<'_>| {
             let lines = match packages.get_mut(meta.group()) {
                 Some(lines) => lines,
                 None => packages
@@ -149,8 +152,8 @@ impl RenderContext {
                     }),
             };
             lines.push(&meta, self.settings.positions);
-        };
-        if let Err(error) = job.chunk.metas(&self.settings.limits.document, &mut push) {
+        });
+        if let Err(error) = parsed {
             self.fail(&job.path, job.part, &error);
             return Ok(());
         }

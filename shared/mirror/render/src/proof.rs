@@ -115,7 +115,6 @@ impl FrameProof {
 
 impl Write for ExpectedLines {
     fn write(&mut self, decoded: &[u8]) -> io::Result<usize> {
-        let unexpected = || io::Error::from(io::ErrorKind::InvalidData);
         let block = self.blocks.front().ok_or_else(unexpected)?;
         let rest = &block[self.decoded..];
         let length = rest.len().min(decoded.len());
@@ -133,6 +132,10 @@ impl Write for ExpectedLines {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+fn unexpected() -> io::Error {
+    io::ErrorKind::InvalidData.into()
 }
 
 /// Returns bytes of an object as a compressor made them.

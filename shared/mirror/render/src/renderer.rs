@@ -162,7 +162,6 @@ impl Renderer {
     }
 
     fn send(&self, job: ChunkJob) -> io::Result<()> {
-        let stopped = || io::Error::other("the render workers have stopped");
         self.jobs
             .as_ref()
             .ok_or_else(stopped)?
@@ -202,4 +201,8 @@ impl Drop for Renderer {
     fn drop(&mut self) {
         drop(self.stop());
     }
+}
+
+fn stopped() -> io::Error {
+    io::Error::other("the render workers have stopped")
 }

@@ -169,7 +169,7 @@ impl Rendering {
             segments: all.segments.clone(),
             index,
             facts: BTreeMap::new(),
-            global: shards.next_if(|first| first.name.is_empty()),
+            global: shards.next_if(ShardRef::is_global),
             packages: shards.collect(),
             image,
         })

@@ -191,7 +191,7 @@ fn rules_of(text: &str, path: &Path) -> Result<Vec<RegistryRule>, RegistriesConf
     let mut own: Vec<RegistryRule> = Vec::new();
     for table in document.registry.into_iter().chain(blocked) {
         let name = table.name().to_owned();
-        let rule = match rule(table) {
+        let rule = match rule(&table) {
             Ok(rule) if contradicts(&own, &rule) => Err("is both blocked and not"),
             rule => rule,
         };
@@ -221,8 +221,7 @@ fn if_there<T>(read: io::Result<T>, path: &Path) -> Result<Option<T>, Registries
 
 /// Returns true if another rule for the same place decides otherwise about its pulls.
 fn contradicts(rules: &[RegistryRule], rule: &RegistryRule) -> bool {
-    let place = |rule: &RegistryRule| rule.location.clone().unwrap_or_else(|| rule.prefix.clone());
-    let mut same = rules.iter().filter(|known| place(known) == place(rule));
+    let mut same = rules.iter().filter(|known| known.place() == rule.place());
     same.any(|known| known.is_blocked != rule.is_blocked)
 }
 
@@ -237,14 +236,10 @@ impl RegistryTable {
     }
 }
 
-fn rule(table: RegistryTable) -> Result<RegistryRule, &'static str> {
-    let prefix = place(table.name()).ok_or("has neither prefix nor location")?;
-    let mut texts = [&table.prefix, &table.location].into_iter();
-    if texts.any(|text| text.contains("://")) {
-        return Err("has a scheme: write HOST[:PORT][/PATH]");
-    }
-    let mirror = |mirror: MirrorTable| {
-        let only = match (table.mirror_by_digest_only, mirror.pull_from_mirror) {
+impl MirrorTable {
+    /// Reads a mirror. `by_digest_only` is what the table of its registry says.
+    fn mirror(&self, by_digest_only: bool) -> Result<RegistryMirror, &'static str> {
+        let only = match (by_digest_only, self.pull_from_mirror) {
             (true, PullFromMirror::TagOnly) => {
                 return Err("has mirror-by-digest-only and a mirror for tags only");
             }
@@ -252,22 +247,30 @@ fn rule(table: RegistryTable) -> Result<RegistryRule, &'static str> {
             (false, only) => only,
         };
         Ok(RegistryMirror {
-            location: place(&mirror.location).ok_or("has a mirror without location")?,
+            location: place(&self.location).ok_or("has a mirror without location")?,
             for_tags: only != PullFromMirror::DigestOnly,
             for_digests: only != PullFromMirror::TagOnly,
-            is_insecure: mirror.insecure,
+            is_insecure: self.insecure,
         })
-    };
+    }
+}
+
+fn rule(table: &RegistryTable) -> Result<RegistryRule, &'static str> {
+    let prefix = place(table.name()).ok_or("has neither prefix nor location")?;
+    let mut texts = [&table.prefix, &table.location].into_iter();
+    if texts.any(|text| text.contains("://")) {
+        return Err("has a scheme: write HOST[:PORT][/PATH]");
+    }
+    let mut mirrors = Vec::new();
+    for mirror in &table.mirror {
+        mirrors.push(mirror.mirror(table.mirror_by_digest_only)?);
+    }
     Ok(RegistryRule {
         prefix,
         location: place(&table.location),
         is_insecure: table.insecure,
         is_blocked: table.blocked,
-        mirrors: table
-            .mirror
-            .into_iter()
-            .map(mirror)
-            .collect::<Result<_, _>>()?,
+        mirrors,
     })
 }
 

@@ -26,6 +26,13 @@ pub struct RegistryRule {
     pub mirrors: Vec<RegistryMirror>,
 }
 
+impl RegistryRule {
+    /// Returns the place that is asked: the location, else the prefix.
+    pub(crate) fn place(&self) -> &str {
+        self.location.as_deref().unwrap_or(&self.prefix)
+    }
+}
+
 /// A mirror of a registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegistryMirror {
@@ -57,7 +64,7 @@ impl RegistryRules {
     pub(crate) fn allows_plain_http(&self, host: &str) -> bool {
         let rules = Arc::clone(&self.0.read());
         rules.iter().any(|rule| {
-            let place = rule.location.as_ref().unwrap_or(&rule.prefix);
+            let place = rule.place();
             let is_own = rule.is_insecure && matched(host_of(place), host).is_some();
             let mut mirrors = rule.mirrors.iter().filter(|mirror| mirror.is_insecure);
             is_own || mirrors.any(|mirror| host_of(&mirror.location).eq_ignore_ascii_case(host))

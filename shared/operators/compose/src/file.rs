@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::str::FromStr;
 
-use model::{CatalogName, ImageReference, text, yaml::plain_error};
+use model::{
+    CatalogName, ImageReference, is_lower_alphanumeric, is_plain_name, text, yaml::plain_error,
+};
 use regex_lite::{Regex, RegexBuilder};
 use serde::{Deserialize, de::DeserializeOwned, de::IgnoredAny};
 use serde_json::Value;
@@ -533,17 +535,17 @@ impl Target {
 /// underlines and dashes between them.
 fn is_path(text: &str) -> bool {
     text.split('/').all(|part| {
-        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-        let is_known = part.chars().all(|c| is_plain(c) || "._-".contains(c));
-        is_known && part.starts_with(is_plain) && part.ends_with(is_plain) && !part.contains("..")
+        let mut chars = part.chars();
+        chars.all(|c| is_lower_alphanumeric(c) || "._-".contains(c))
+            && part.starts_with(is_lower_alphanumeric)
+            && part.ends_with(is_lower_alphanumeric)
+            && !part.contains("..")
     })
 }
 
 /// Returns true for a tag (OCI distribution specification, "Pulling manifests").
 fn is_tag(text: &str) -> bool {
-    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let is_known = text.chars().all(|c| is_word(c) || c == '.' || c == '-');
-    text.len() <= 128 && is_known && text.starts_with(is_word)
+    text.len() <= 128 && is_plain_name(text)
 }
 
 fn some_text(text: String) -> Option<String> {

@@ -31,9 +31,11 @@ pub fn changed_shards<'a>(old: &'a Snapshot, new: &'a Snapshot) -> Vec<ChangedSh
             shards.entry(&shard.name).or_default()[at] = Some(shard);
         }
     }
-    let lines = |shard: Option<&ShardRef>| shard.map(|shard| shard.lines.sha256);
     // Equal hashes mean equal lines, so a Package whose Shard did not change is never read.
-    shards.retain(|_, [old, new]| lines(*old) != lines(*new));
+    shards.retain(|_, sides| {
+        let [old, new] = sides.map(|shard| shard.map(|shard| shard.lines.sha256));
+        old != new
+    });
     let changed = shards
         .into_iter()
         .map(|(name, [old, new])| ChangedShard { name, old, new });

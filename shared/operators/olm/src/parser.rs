@@ -159,12 +159,11 @@ impl Package {
         let read: OlmEntries<OlmEntry> = serde_json::from_slice(line)?;
         let channel = self.channels.entry(name.to_owned()).or_default();
         channel.lines.push(hash);
-        let not_empty = |text: Option<String>| text.filter(|text| !text.is_empty());
         for entry in read.entries.into_iter().flatten() {
             let updates = ChannelEntry {
-                replaces: not_empty(entry.replaces),
+                replaces: entry.replaces.filter(|name| !name.is_empty()),
                 skips: entry.skips.into_iter().flatten().collect(),
-                skip_range: not_empty(entry.skip_range),
+                skip_range: entry.skip_range.filter(|range| !range.is_empty()),
             };
             channel.entries.insert(entry.name, updates);
         }

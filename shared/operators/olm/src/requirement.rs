@@ -162,14 +162,13 @@ impl Constraint {
     /// constraint, without its parts.
     pub fn is_met(&self, has: &dyn Fn(&Self) -> bool) -> bool {
         let is_met = |part: &Self| part.is_met(has);
-        let is_any_met = |list: &ConstraintList| list.constraints.iter().any(is_met);
+        let all = self.all.as_ref();
+        let any = self.any.as_ref();
+        let not = self.not.as_ref();
         has(self)
-            && self
-                .all
-                .as_ref()
-                .is_none_or(|list| list.constraints.iter().all(is_met))
-            && self.any.as_ref().is_none_or(|list| is_any_met(list))
-            && self.not.as_ref().is_none_or(|list| !is_any_met(list))
+            && all.is_none_or(|list| list.constraints.iter().all(is_met))
+            && any.is_none_or(|list| list.constraints.iter().any(is_met))
+            && not.is_none_or(|list| !list.constraints.iter().any(is_met))
     }
 }
 

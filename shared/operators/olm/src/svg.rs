@@ -115,10 +115,10 @@ impl<'d> References<'d> {
             }
         }
         // One that inherits may inherit any.
-        let is_inheriting = |value: &str| value.contains("inherit");
         let inherits = elements().any(|node| {
-            let mut values = node.attributes().map(|attribute| attribute.value());
-            values.any(is_inheriting) || node.text().is_some_and(is_inheriting)
+            let values = node.attributes().map(|attribute| attribute.value());
+            let mut texts = values.chain(node.text());
+            texts.any(|text| text.contains("inherit"))
         });
         if inherits {
             let own = references.of.values().flatten().copied();
@@ -142,8 +142,8 @@ impl<'d> References<'d> {
         }
         let mut found = Vec::new();
         for name in text.split('#').skip(1) {
-            let is_end = |c: char| c.is_whitespace() || ")'\";,<>{}".contains(c);
-            let name = name.split(is_end).next().unwrap_or_default();
+            let end = name.find(|c: char| c.is_whitespace() || ")'\";,<>{}".contains(c));
+            let name = &name[..end.unwrap_or(name.len())];
             if name.contains('%') {
                 return None;
             }

@@ -216,7 +216,6 @@ fn read_part(part: &str, all: &mut Vec<RangeCondition>) -> Option<()> {
     use RangeCondition::{Above, Below, Not};
 
     let (operator, version) = part.split_at(part.find(char::is_numeric)?);
-    let place = |text: &str, is_behind| Some(VersionPlace::At(parse_version(text)?, is_behind));
     let is_wildcard = part.contains('x');
     let (low, end) = if is_wildcard {
         wildcard(version)
@@ -241,6 +240,11 @@ fn read_part(part: &str, all: &mut Vec<RangeCondition>) -> Option<()> {
         _ => return None,
     }
     Some(())
+}
+
+/// Returns the place of a version, or the one behind it.
+fn place(text: &str, is_behind: bool) -> Option<VersionPlace> {
+    Some(VersionPlace::At(parse_version(text)?, is_behind))
 }
 
 /// Returns the first version of a wildcard, and the first one after it. blang replaces an `x` by a

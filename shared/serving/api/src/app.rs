@@ -76,18 +76,11 @@ impl App {
         settings: HttpSettings,
         metrics: HttpMetrics,
     ) -> Self {
-        // About 64 bytes for each blob of an image.
-        let weight = |images: &Images| {
-            images
-                .iter()
-                .map(|(_, image)| 64 * image.blobs().count() as u64)
-                .sum()
-        };
         Self {
             // The part that the reader leaves.
             searches: WeightedCache::new(catalogs.cache_bytes() / 16, 1, |index| index.weight()),
             heads: Cache::new(HEADS_MAX),
-            earlier_images: WeightedCache::new(EARLIER_IMAGES_BYTES, 1, weight),
+            earlier_images: WeightedCache::new(EARLIER_IMAGES_BYTES, 1, images_weight),
             catalogs,
             settings,
             metrics,
@@ -96,8 +89,15 @@ impl App {
 
     /// Returns the fields of a published state, from memory or into it.
     pub(crate) fn head(&self, state: &PublishedState) -> Arc<StateHead> {
-        let make = || Ok::<_, Infallible>(Arc::new(StateHead::new(state)));
-        let Ok(head) = self.heads.get_or_insert_with(&state.document_hash(), make);
+        let Ok(head) = self.heads.get_or_insert_with(&state.document_hash(), || {
+            Ok::<_, Infallible>(Arc::new(StateHead::new(state)))
+        });
         head
     }
+}
+
+/// Returns about the memory that images take, in bytes.
+fn images_weight(images: &Images) -> u64 {
+    let blobs: usize = images.iter().map(|(_, image)| image.blobs().count()).sum();
+    64 * blobs as u64
 }

@@ -135,12 +135,12 @@ impl RouteCall<'_> {
         match payload {
             Payload::Bytes(bytes) => Ok(Some(bytes.clone())),
             Payload::Object(object) if is_kept => {
-                let read = || async {
+                let key = BodyKey::Stored((*object).into());
+                let body = catalogs.body(&key, || async {
                     let _memory = self.memory(object.digest.size).await?;
                     Ok::<_, ApiError>(catalogs.object(object).await?)
-                };
-                let key = BodyKey::Stored((*object).into());
-                catalogs.body(&key, read).await.map(Some)
+                });
+                body.await.map(Some)
             }
             Payload::Document {
                 object,
@@ -155,9 +155,12 @@ impl RouteCall<'_> {
                 self.coded_bytes(plain, *encoding).await.map(Some)
             }
             Payload::Lines { lines, encoding } if is_kept => {
-                let memory = || lines.length + catalogs.lines_memory(lines);
-                let plain = || catalogs.read_lines(lines);
-                let coded = self.coded(lines.identity, *encoding, memory, plain);
+                let coded = self.coded(
+                    lines.identity,
+                    *encoding,
+                    || lines.length + catalogs.lines_memory(lines),
+                    || catalogs.read_lines(lines),
+                );
                 coded.await.map(Some)
             }
             Payload::Object(_) | Payload::Lines { .. } => Ok(None),
@@ -206,16 +209,19 @@ impl RouteCall<'_> {
         max: u64,
     ) -> Result<Bytes, ApiError> {
         let catalogs = &self.app.catalogs;
-        let plain = || async {
-            let stored = catalogs.object(object).await?;
-            let decode = move || decode_zstd(&stored, max);
-            let plain = catalogs.run(object.digest.size, decode).await;
-            Ok(plain.map_err(ReaderError::coding(&object.key()))?.into())
-        };
-        // The texts are compressed.
-        let memory = || 20 * object.digest.size;
-        self.coded(object.digest.sha256, encoding, memory, plain)
-            .await
+        let size = object.digest.size;
+        let coded = self.coded(
+            object.digest.sha256,
+            encoding,
+            // The texts are compressed.
+            || 20 * size,
+            || async {
+                let stored = catalogs.object(object).await?;
+                let plain = catalogs.run(size, move || decode_zstd(&stored, max)).await;
+                Ok(plain.map_err(ReaderError::coding(&object.key()))?.into())
+            },
+        );
+        coded.await
     }
 
     /// Returns the content with this hash in a coding, from memory or into it. `plain` reads the
@@ -232,15 +238,16 @@ impl RouteCall<'_> {
         F: Future<Output = Result<Bytes, ReaderError>>,
     {
         let catalogs = &self.app.catalogs;
-        // Requests that wait for the same content take none.
-        let make = || async {
+        let key = BodyKey::Made(hash, encoding);
+        let body = catalogs.body(&key, || async {
+            // Requests that wait for the same content take none.
             let _memory = self.memory(memory() + encoder_memory(encoding)).await?;
             let plain = plain().await?;
             let length = plain.len() as u64;
             let coded = catalogs.run(length, move || encode_all(plain, encoding));
             Ok(coded.await.expect("compressors of memory do not fail"))
-        };
-        catalogs.body(&BodyKey::Made(hash, encoding), make).await
+        });
+        body.await
     }
 }
 

@@ -52,22 +52,10 @@ impl App {
             Some(matched) => self.serve(request, matched).instrument(span.clone()).await,
             None => without_slash(request).ok_or_else(|| unmatched(request)),
         };
-        let refuse = |error: ApiError| {
-            // Once, and only here: the client learns no more than that the server failed.
-            // A metric counts those without memory: there may be thousands.
-            if error.kind().status.is_server_error()
-                && !matches!(error, ApiError::Memory(_) | ApiError::NotReady)
-            {
-                tracing::error!(
-                    error = %model::text::Chain(&error),
-                    route,
-                    path,
-                    "cannot answer request"
-                );
-            }
-            error::respond(&request.method, path, &error)
+        let mut response = match result {
+            Ok(response) => response,
+            Err(error) => span.in_scope(|| refuse(request, route, &error)),
         };
-        let mut response = result.unwrap_or_else(|error| span.in_scope(|| refuse(error)));
         mark_registry(path, response.headers_mut());
         self.settings.origins.allow(request, response.headers_mut());
         let took = self.catalogs.now().saturating_sub(started);
@@ -118,6 +106,24 @@ fn without_slash(request: &Parts) -> Option<Response<Body>> {
     let cache = HeaderValue::from_static(CachePolicy::Pointer.cache_control());
     let headers = [(header::LOCATION, location), (header::CACHE_CONTROL, cache)];
     Some((StatusCode::PERMANENT_REDIRECT, headers).into_response())
+}
+
+/// Returns the answer to a request that failed.
+fn refuse(request: &Parts, route: &str, error: &ApiError) -> Response<Body> {
+    let path = request.uri.path();
+    // Once, and only here: the client learns no more than that the server failed.
+    // A metric counts those without memory: there may be thousands.
+    if error.kind().status.is_server_error()
+        && !matches!(error, ApiError::Memory(_) | ApiError::NotReady)
+    {
+        tracing::error!(
+            error = %model::text::Chain(error),
+            route,
+            path,
+            "cannot answer request"
+        );
+    }
+    error::respond(&request.method, path, error)
 }
 
 #[cfg(test)]

@@ -91,13 +91,12 @@ impl FromStr for BaseUrl {
         let host = text
             .strip_prefix("https://")
             .or_else(|| text.strip_prefix("http://"));
-        let is_plain = |rest: &str| {
-            rest.bytes().all(|byte| byte.is_ascii_graphic())
-                && !rest.starts_with('/')
-                && !rest.contains(['?', '#', '@'])
-        };
-        let is_host =
-            host.is_some_and(|host| !host.trim_end_matches('/').is_empty() && is_plain(host));
+        let is_host = host.is_some_and(|host| {
+            host.bytes().all(|byte| byte.is_ascii_graphic())
+                && !host.is_empty()
+                && !host.starts_with('/')
+                && !host.contains(['?', '#', '@'])
+        });
         (is_host || text == "/")
             .then(|| Self(text.trim_end_matches('/').to_owned()))
             .ok_or("is neither / nor an http:// or https:// URL of a host and a path")

@@ -40,7 +40,7 @@ impl Default for ContentCache {
 impl ContentCache {
     /// Returns the contents of all bundles in a package. The first call makes them.
     pub(crate) async fn get(&self, state: &PublishedState, record: &Arc<PackageRecord>) -> Known {
-        let build = || async {
+        let known = self.known.get_or_load(&record.lines, || async {
             let _turn = self.builds.acquire().await;
             let state = state.clone();
             let record = Arc::clone(record);
@@ -53,8 +53,8 @@ impl ContentCache {
                 Err(error) if !matches!(error, AnswerError::ContentsTooLarge { .. }) => Err(error),
                 built => Ok(built.map(Arc::new)),
             }
-        };
-        self.known.get_or_load(&record.lines, build).await?
+        });
+        known.await?
     }
 }
 

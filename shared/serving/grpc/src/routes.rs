@@ -136,17 +136,18 @@ impl Routes {
             async move {
                 let (request, body) = request.into_parts();
                 let head = CallHead::new(method, &request);
-                let run = |message: tonic::Request<Req>| {
-                    let answer = |call| answer(call, message.into_inner());
-                    let messages = call::run(shared.clone(), head.clone(), answer);
+                let run = service_fn(|message: tonic::Request<Req>| {
+                    let messages = call::run(shared.clone(), head.clone(), |call| {
+                        answer(call, message.into_inner())
+                    });
                     ready(Ok::<_, Status>(Response::new(messages)))
-                };
+                });
                 let codec = FinishedCodec::default();
                 let buffered = codec.buffered.clone();
                 let mut server = Grpc::new(codec).max_decoding_message_size(REQUEST_BYTES);
                 let response = match receive_message(request, body).await {
                     // It ends at once: messages are made while the answer is sent.
-                    Ok(message) => server.server_streaming(service_fn(run), message).await,
+                    Ok(message) => server.server_streaming(run, message).await,
                     Err(status) => status.into_http(),
                 };
                 Ok::<_, Infallible>(response.map(|body| {
@@ -195,11 +196,6 @@ async fn receive_message(mut head: Parts, body: Body) -> Result<Request<Full<Byt
 /// Adds server reflection in both versions, with which `grpcurl` finds the methods. Descriptors
 /// that cannot be read, which a test excludes, leave a service out.
 fn add_reflection(mut router: Router) -> Router {
-    let reflection = || {
-        Builder::configure()
-            .register_encoded_file_descriptor_set(REGISTRY_DESCRIPTORS)
-            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
-    };
     let places = Arc::new(Semaphore::new(REFLECTIONS));
     let limit = middleware::from_fn_with_state(places, limit_reflections);
     if let Ok(service) = reflection().build_v1() {
@@ -213,6 +209,13 @@ fn add_reflection(mut router: Router) -> Router {
         router = router.route("/grpc.reflection.v1alpha.ServerReflection/{*method}", route);
     }
     router
+}
+
+/// Returns what describes both services to clients that ask for it.
+fn reflection() -> Builder<'static> {
+    Builder::configure()
+        .register_encoded_file_descriptor_set(REGISTRY_DESCRIPTORS)
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
 }
 
 /// Refuses one more call of reflection than there are places. A call has its place until its answer

@@ -87,13 +87,14 @@ impl<T> ReloadedFiles<T> {
 }
 
 fn read(paths: &[PathBuf]) -> Result<Vec<Vec<u8>>, FileError> {
-    let read = |path: &PathBuf| {
-        fs::read(path).map_err(|source| FileError::Read {
+    let mut contents = Vec::with_capacity(paths.len());
+    for path in paths {
+        contents.push(fs::read(path).map_err(|source| FileError::Read {
             path: path.clone(),
             source,
-        })
-    };
-    paths.iter().map(read).collect()
+        })?);
+    }
+    Ok(contents)
 }
 
 fn hash(texts: &[Vec<u8>]) -> Sha256 {

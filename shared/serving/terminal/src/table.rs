@@ -40,11 +40,13 @@ fn laid_out(
     columns: Option<usize>,
 ) -> String {
     let head: Vec<String> = heads.iter().map(|head| (*head).to_owned()).collect();
-    let cells = |row: &Vec<String>| row.iter().map(|cell| printable(cell)).collect();
-    let rows: Vec<Vec<String>> = iter::once(head).chain(rows.iter().map(cells)).collect();
-    let parts = parts(&rows, columns.unwrap_or(usize::MAX));
+    let mut printed = vec![head];
+    for row in rows {
+        printed.push(row.iter().map(|cell| printable(cell)).collect());
+    }
+    let parts = parts(&printed, columns.unwrap_or(usize::MAX));
     let mut lines = String::new();
-    for (row, is_failed) in rows.iter().zip(iter::once(false).chain(failed)) {
+    for (row, is_failed) in printed.iter().zip(iter::once(false).chain(failed)) {
         let (begin, end) = if is_failed { (RED, RESET) } else { ("", "") };
         for part in &parts {
             let cells = &row[part.columns.clone()];

@@ -132,9 +132,8 @@ impl Archive {
     /// True if the archive brings objects that could be made from the Shards.
     pub(super) fn is_whole(&self) -> bool {
         // Some facts cannot be made from the Shards, and each archive has them.
-        let is_facts = |key: &Key| matches!(key, Key::Object(Kind::Facts, _));
         let mut keys = self.extents.keys();
-        keys.any(|key| key.is_derived() && !is_facts(key))
+        keys.any(|key| key.is_derived() && !matches!(key, Key::Object(Kind::Facts, _)))
     }
 
     /// True if the archive holds an object.

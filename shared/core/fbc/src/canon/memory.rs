@@ -101,11 +101,11 @@ impl MemoryMeter {
         ]
         .map(|step| step.max(more));
         // While items move, both the old and the new memory are held.
-        let fits = |step: &usize| {
+        let fitting = steps.into_iter().find(|step| {
             let moved = list.capacity().saturating_add(*step).checked_mul(size);
             moved.is_some_and(|bytes| self.fits(bytes))
-        };
-        let Some(step) = steps.into_iter().find(fits) else {
+        });
+        let Some(step) = fitting else {
             self.exceeded = true;
             return false;
         };

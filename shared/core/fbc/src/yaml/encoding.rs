@@ -14,19 +14,20 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, (usize, FbcErrorKind)
     if printable(text.as_bytes()) {
         return Ok(text);
     }
-    let refused = |at: usize, what| {
-        Err((
-            newlines(&text.as_bytes()[..at]) + 1,
-            FbcErrorKind::malformed(what),
-        ))
-    };
     if let Some((at, _)) = text.char_indices().find(|(_, c)| !allowed(*c)) {
-        return refused(at, "invalid text: it holds a control character");
+        let problem = FbcErrorKind::malformed("invalid text: it holds a control character");
+        return Err((line_at(&text, at), problem));
     }
     if let Some(at) = line_with_mark(&text) {
-        return refused(at, "invalid text: a line starts with a byte order mark");
+        let problem = FbcErrorKind::malformed("invalid text: a line starts with a byte order mark");
+        return Err((line_at(&text, at), problem));
     }
     Ok(next_lines(text))
+}
+
+/// Returns the number of the line that holds an offset, from 1.
+fn line_at(text: &str, offset: usize) -> usize {
+    newlines(&text.as_bytes()[..offset]) + 1
 }
 
 /// Returns the offset of a byte order mark that only white space precedes on its line. The parser
@@ -66,11 +67,15 @@ fn utf8(bytes: &[u8]) -> Result<Cow<'_, str>, (usize, FbcErrorKind)> {
         })
 }
 
+/// Returns the error of a document that is no UTF-16, at its first line.
+fn not_utf16() -> (usize, FbcErrorKind) {
+    (1, FbcErrorKind::malformed("invalid UTF-16"))
+}
+
 fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, (usize, FbcErrorKind)> {
-    let error = || (1, FbcErrorKind::malformed("invalid UTF-16"));
     let (units, rest) = bytes.as_chunks::<2>();
     if !rest.is_empty() {
-        return Err(error());
+        return Err(not_utf16());
     }
     let characters = || char::decode_utf16(units.iter().map(|pair| unit(*pair)));
     let size = characters()
@@ -79,7 +84,7 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, (usize, FbcEr
     // Of the right size from the start: `collect` would take up to twice as much.
     let mut text = String::with_capacity(size);
     for read in characters() {
-        text.push(read.map_err(|_| error())?);
+        text.push(read.map_err(|_| not_utf16())?);
     }
     Ok(text)
 }

@@ -121,8 +121,7 @@ fn is_comment(document: &[u8]) -> bool {
 /// Returns the number of lines that start like a directive.
 fn directives(text: &str) -> usize {
     let text = text.as_bytes();
-    let starts_a_line = |at: &usize| *at == 0 || matches!(text[*at - 1], b'\n' | b'\r');
     memchr::memchr_iter(b'%', text)
-        .filter(starts_a_line)
+        .filter(|at| *at == 0 || matches!(text[*at - 1], b'\n' | b'\r'))
         .count()
 }

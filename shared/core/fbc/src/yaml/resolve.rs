@@ -119,11 +119,8 @@ fn number<'a>(value: &str, first: u8) -> Option<ScalarValue<'a>> {
     if first == b'.' {
         // In this case only, go-yaml leaves underscores to Go's `ParseFloat`, which wants digits on
         // both sides.
-        let between = |at: usize| {
-            let digit = |at: usize| value.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
-            digit(at - 1) && digit(at + 1)
-        };
-        let fine = value.match_indices('_').all(|(at, _)| between(at));
+        let mut underscores = value.match_indices('_');
+        let fine = underscores.all(|(at, _)| has_digit(value, at - 1) && has_digit(value, at + 1));
         return fine.then(|| decimal(&value.replace('_', ""))).flatten();
     }
     let plain: Cow<'_, str> = if value.contains('_') {
@@ -163,13 +160,20 @@ fn integer(text: &str) -> Option<i128> {
     (signed || unsigned).then_some(value)
 }
 
+fn has_digit(text: &str, at: usize) -> bool {
+    text.as_bytes().get(at).is_some_and(u8::is_ascii_digit)
+}
+
 /// Reads a decimal number: a float, or an integer that does not fit into 64 bits.
 fn decimal<'a>(text: &str) -> Option<ScalarValue<'a>> {
     // Rust reads what go-yaml's pattern matches, and words for infinity.
-    let is_of_number = |byte: u8| byte.is_ascii_digit() || b"+-.eE".contains(&byte);
+    let mut bytes = text.bytes();
+    if !bytes.all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte)) {
+        return None;
+    }
     let float: f64 = text.parse().ok()?;
     // By go-yaml's rule a number out of the range of float64 is a string.
-    if !float.is_finite() || !text.bytes().all(is_of_number) {
+    if !float.is_finite() {
         return None;
     }
     if float.abs() < 1e15 || text.contains(['.', 'e', 'E']) {

@@ -10,7 +10,6 @@ pub(super) fn is(c: char) -> bool {
 /// Returns the value of a scalar with line separators as YAML 1.1 defines it, or `None` if YAML 1.1
 /// would not read it as one scalar.
 pub(super) fn apply(value: &str, style: ScalarStyle, source: &str) -> Option<String> {
-    let count = |text: &str| text.chars().filter(|c| is(*c)).count();
     if count(value) != count(source) {
         // Some separators of the value are escapes in the source. Those are not line breaks.
         return None;
@@ -81,10 +80,19 @@ fn spaces(line: &str) -> usize {
 
 /// Returns the indentation of a block scalar: the spaces that the source has more than the value.
 fn indent(value: &str, source: &str) -> Option<usize> {
-    let filled = |line: &&str| !line.trim_matches(BLANK).is_empty();
-    let written = source.lines().find(filled)?;
-    let read = value.lines().find(filled)?;
+    let written = first_filled_line(source)?;
+    let read = first_filled_line(value)?;
     spaces(written).checked_sub(spaces(read))
+}
+
+fn first_filled_line(text: &str) -> Option<&str> {
+    text.lines()
+        .find(|line| !line.trim_matches(BLANK).is_empty())
+}
+
+/// Returns the number of separators in a text.
+fn count(text: &str) -> usize {
+    text.chars().filter(|c| is(*c)).count()
 }
 
 /// Lets `edge` shorten the text before and after every separator.

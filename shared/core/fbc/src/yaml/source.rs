@@ -247,8 +247,9 @@ fn invalid(problem: impl Display) -> FbcErrorKind {
 }
 
 fn is_name(anchor: &str) -> bool {
-    let alphanumeric = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-    anchor.bytes().all(alphanumeric)
+    anchor
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
 }
 
 fn known_tag(tag: &ParserTag) -> &'static str {

@@ -114,16 +114,19 @@ impl AuthDocument {
         Some(entry)
     }
 
-    fn login(&self, key: &str, entry: &AuthEntry) -> Result<Option<Login>, CredentialsError> {
-        let login = |user: &str, password: &str| Login {
+    fn login_of(&self, user: &str, password: &str) -> Login {
+        Login {
             user: user.to_owned(),
             password: password.to_owned(),
             origin: self.origin.clone(),
-        };
+        }
+    }
+
+    fn login(&self, key: &str, entry: &AuthEntry) -> Result<Option<Login>, CredentialsError> {
         if let Some(token) = &entry.identitytoken
             && !token.is_empty()
         {
-            return Ok(Some(login(TOKEN_USER, token)));
+            return Ok(Some(self.login_of(TOKEN_USER, token)));
         }
         if let Some(auth) = &entry.auth
             && !auth.is_empty()
@@ -134,10 +137,10 @@ impl AuthDocument {
                 origin: self.origin.clone(),
                 why: format!("`auth` of {key} is not base64 of user:password"),
             })?;
-            return Ok(Some(login(user, password.trim_end_matches('\0'))));
+            return Ok(Some(self.login_of(user, password.trim_end_matches('\0'))));
         }
         match (&entry.username, &entry.password) {
-            (Some(user), Some(password)) => Ok(Some(login(user, password))),
+            (Some(user), Some(password)) => Ok(Some(self.login_of(user, password))),
             // docker writes an empty entry when the credentials are in the store.
             _ => Ok(None),
         }

@@ -4,7 +4,7 @@ mod document;
 mod helper;
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::RwLock;
@@ -130,14 +130,13 @@ fn credential_files(named: &[PathBuf], env: impl Fn(&str) -> Option<OsString>) -
         };
     }
     let home = path("HOME");
-    let in_home = |rest: &str| home.as_deref().map(|home: &Path| home.join(rest));
     if let Some(runtime) = path("XDG_RUNTIME_DIR") {
         paths.push(runtime.join("containers/auth.json"));
     }
-    if let Some(config) = path("XDG_CONFIG_HOME").or_else(|| in_home(".config")) {
+    if let Some(config) = path("XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config"))) {
         paths.push(config.join("containers/auth.json"));
     }
-    if let Some(docker) = path("DOCKER_CONFIG").or_else(|| in_home(".docker")) {
+    if let Some(docker) = path("DOCKER_CONFIG").or_else(|| Some(home.as_ref()?.join(".docker"))) {
         paths.push(docker.join("config.json"));
     }
     CredentialFiles {

@@ -197,16 +197,16 @@ impl fmt::Debug for PublicKey {
 
 impl KeyKind {
     fn of(info: &SubjectPublicKeyInfoRef<'_>) -> Result<Self, KeyError> {
-        let curve = || info.algorithm.parameters_oid().ok();
+        let curve = info.algorithm.parameters_oid().ok();
         match info.algorithm.oid {
             ED25519_OID => Ok(Self::Ed25519),
             RSA_OID => Ok(Self::Rsa),
-            EC_OID if curve() == Some(P256_OID) => Ok(Self::P256),
-            EC_OID if curve() == Some(P384_OID) => Ok(Self::P384),
+            EC_OID if curve == Some(P256_OID) => Ok(Self::P256),
+            EC_OID if curve == Some(P384_OID) => Ok(Self::P384),
             // cosign can be given such keys, so the error names the curve.
             EC_OID => Err(KeyError::Kind(format!(
                 "ECDSA over {}",
-                curve().map_or_else(|| "an unnamed curve".to_owned(), |oid| oid.to_string())
+                curve.map_or_else(|| "an unnamed curve".to_owned(), |oid| oid.to_string())
             ))),
             other => Err(KeyError::Kind(other.to_string())),
         }
@@ -214,12 +214,10 @@ impl KeyKind {
 
     /// Returns true if the key has a valid size and form.
     fn fits(self, key: &[u8]) -> bool {
-        // SEC 1, section 2.3.3: an uncompressed point is 4 and both coordinates.
-        let point = |length: usize| key.len() == 1 + 2 * length && key[0] == 4;
         match self {
             Self::Ed25519 => key.len() == 32,
-            Self::P256 => point(32),
-            Self::P384 => point(48),
+            Self::P256 => is_point(key, 32),
+            Self::P384 => is_point(key, 48),
             Self::Rsa => modulus_bits(key).is_some_and(|bits| RSA_BITS.contains(&bits)),
         }
     }
@@ -233,6 +231,12 @@ impl KeyKind {
             Self::Rsa => vec![&RSA_PKCS1_2048_8192_SHA256],
         }
     }
+}
+
+/// True for an uncompressed point, which is 4 and both coordinates (SEC 1, section 2.3.3).
+/// `coordinate` is the size of one, in bytes.
+fn is_point(key: &[u8], coordinate: usize) -> bool {
+    key.len() == 1 + 2 * coordinate && key[0] == 4
 }
 
 impl SigningKey {

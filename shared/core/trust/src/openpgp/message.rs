@@ -76,18 +76,24 @@ fn parts(message: &[u8]) -> Result<(LiteralData, Signature), OpenPgpError> {
 }
 
 fn read(bytes: &[u8]) -> Result<Vec<Packet>, OpenPgpError> {
-    let unreadable = |why: &dyn Display| error(format!("it is no OpenPGP message: {why}"));
-    let packets = packets(bytes, MOST_PACKETS).map_err(|why| unreadable(&why))?;
-    let packets: Result<_, _> = packets.into_iter().collect();
-    packets.map_err(|why: pgp::errors::Error| unreadable(&why))
+    let packets = packets(bytes, MOST_PACKETS).map_err(unreadable)?;
+    let packets: Result<_, pgp::errors::Error> = packets.into_iter().collect();
+    packets.map_err(unreadable)
+}
+
+fn unreadable(why: impl Display) -> OpenPgpError {
+    error(format!("it is no OpenPGP message: {why}"))
+}
+
+fn undecompressed(why: impl Display) -> OpenPgpError {
+    error(format!("it cannot be decompressed: {why}"))
 }
 
 fn decompressed(data: &CompressedData) -> Result<Vec<u8>, OpenPgpError> {
-    let broken = |why: &dyn Display| error(format!("it cannot be decompressed: {why}"));
-    let reader = data.decompress().map_err(|why| broken(&why))?;
+    let reader = data.decompress().map_err(undecompressed)?;
     let mut bytes = Vec::new();
     let read = reader.take(MOST_BYTES + 1).read_to_end(&mut bytes);
-    read.map_err(|why| broken(&why))?;
+    read.map_err(undecompressed)?;
     if bytes.len() as u64 > MOST_BYTES {
         return Err(too_large());
     }

@@ -207,7 +207,6 @@ impl RequirementEntry {
                 source,
             })
         };
-        let decode = |data: &String| STANDARD.decode(data).map_err(|_| PolicyError::Data);
         match (
             &self.key_path,
             &self.key_paths,
@@ -225,6 +224,11 @@ impl RequirementEntry {
             _ => Err(PolicyError::Keys(requirement)),
         }
     }
+}
+
+/// Decodes a key that stands in the policy.
+fn decode(data: impl AsRef<[u8]>) -> Result<Vec<u8>, PolicyError> {
+    STANDARD.decode(data).map_err(|_| PolicyError::Data)
 }
 
 #[cfg(test)]

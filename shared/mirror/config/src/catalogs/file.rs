@@ -130,10 +130,13 @@ pub(crate) fn add_registries(settings: &mut SourceSettings, section: &mut Sectio
     }
 }
 
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    fs::read(path).map_err(|error| format!("cannot be read: {error}"))
+}
+
 /// Checks that the files can be read, so that a mistake shows before a port is open and not at the
 /// first poll.
 pub(crate) fn check_files(settings: &SourceSettings, problems: &Problems) {
-    let read = |path: &Path| fs::read(path).map_err(|error| format!("cannot be read: {error}"));
     for path in &settings.auth_files {
         let place = format!("registries, authFiles (--auth-file), {}", path.display());
         let json = read(path).and_then(|bytes| {

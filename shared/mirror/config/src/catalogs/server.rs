@@ -73,8 +73,6 @@ impl ServerConfig {
     fn add_limits(&mut self, section: &mut Section) {
         let http = &mut self.limits;
         let grpc = &mut self.grpc_limits;
-        let connections = |text: &str| count(text, 1..=COUNT_MAX as usize);
-        let streams = |text: &str| count(text, 1..=COUNT_MAX);
         read_limit(section, "connections", connections, [&mut http.connections]);
         read_limit(section, "streams", streams, [&mut http.streams]);
         read_limit(
@@ -121,6 +119,14 @@ impl ServerConfig {
 }
 
 /// Reads a limit of one server or of several. A field that is absent leaves it as it is.
+fn connections(text: &str) -> Result<usize, String> {
+    count(text, 1..=COUNT_MAX as usize)
+}
+
+fn streams(text: &str) -> Result<u32, String> {
+    count(text, 1..=COUNT_MAX)
+}
+
 fn read_limit<T: Copy, const SERVERS: usize>(
     section: &mut Section,
     name: &'static str,

@@ -182,9 +182,12 @@ pub(crate) fn origin(text: &str) -> Result<String, String> {
 
 /// Checks the title of the page, and returns it unchanged.
 pub(crate) fn title(text: &str) -> Result<String, String> {
-    let is_line = text.chars().count() <= TITLE_CHARS && !text.contains(is_unprintable);
-    let reason = || format!("{text:?} is not one line of at most {TITLE_CHARS} characters");
-    is_line.then(|| text.to_owned()).ok_or_else(reason)
+    if text.chars().count() > TITLE_CHARS || text.contains(is_unprintable) {
+        return Err(format!(
+            "{text:?} is not one line of at most {TITLE_CHARS} characters"
+        ));
+    }
+    Ok(text.to_owned())
 }
 
 /// Parses an address to listen on. A port alone is one of this machine's loopback address.

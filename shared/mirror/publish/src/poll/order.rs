@@ -33,18 +33,21 @@ impl PollOrder {
         order
     }
 
+    /// Returns the level above the inputs of a catalog.
+    fn level_above(&self, placed: &PlacedPoll) -> usize {
+        let inputs = placed
+            .inputs
+            .iter()
+            .filter_map(|input| self.catalogs.get(input));
+        inputs.map(|input| input.level + 1).max().unwrap_or(0)
+    }
+
     fn set_levels(&mut self) {
         // Each pass completes one level. A cycle, which configuration refuses, ends with the last
         // pass.
         for _ in 0..self.catalogs.len() {
-            let level = |placed: &PlacedPoll| {
-                let inputs = placed
-                    .inputs
-                    .iter()
-                    .filter_map(|input| self.catalogs.get(input));
-                inputs.map(|input| input.level + 1).max().unwrap_or(0)
-            };
-            let levels: Vec<usize> = self.catalogs.values().map(level).collect();
+            let polls = self.catalogs.values();
+            let levels: Vec<usize> = polls.map(|placed| self.level_above(placed)).collect();
             let before: Vec<usize> = self.catalogs.values().map(|placed| placed.level).collect();
             if levels == before {
                 return;

@@ -152,23 +152,24 @@ impl Transaction {
     }
 
     async fn read_base(&self) -> Result<&BaseSnapshot, PublishError> {
-        let read = async || {
-            // A lost or damaged Snapshot must not stop the publication that replaces it.
-            if let Some(current) = self.base()
-                && let Some(snapshot) =
-                    read_usable::<Snapshot>(&*self.store, &current.snapshot.digest).await?
-            {
-                let objects = snapshot.objects().into_iter().map(|entry| entry.object);
-                let named = objects
-                    .chain([current.snapshot])
-                    .map(ObjectKey::from)
-                    .collect();
-                let snapshot = Some(snapshot);
-                return Ok(BaseSnapshot { snapshot, named });
-            }
-            Ok(BaseSnapshot::default())
-        };
-        self.base.get_or_try_init(read).await
+        self.base.get_or_try_init(|| self.load_base()).await
+    }
+
+    async fn load_base(&self) -> Result<BaseSnapshot, PublishError> {
+        // A lost or damaged Snapshot must not stop the publication that replaces it.
+        if let Some(current) = self.base()
+            && let Some(snapshot) =
+                read_usable::<Snapshot>(&*self.store, &current.snapshot.digest).await?
+        {
+            let objects = snapshot.objects().into_iter().map(|entry| entry.object);
+            let named = objects
+                .chain([current.snapshot])
+                .map(ObjectKey::from)
+                .collect();
+            let snapshot = Some(snapshot);
+            return Ok(BaseSnapshot { snapshot, named });
+        }
+        Ok(BaseSnapshot::default())
     }
 
     /// Makes sure that collection deletes none of these objects before the commit. To be called for
@@ -187,12 +188,11 @@ impl Transaction {
         if keys.is_empty() {
             return Ok(());
         }
-        let read = || GcView::read(&*self.store, &self.options.env);
-        self.gc
-            .get_or_try_init(read)
-            .await?
-            .claim(&*self.store, &keys)
-            .await
+        let gc = self
+            .gc
+            .get_or_try_init(|| GcView::read(&*self.store, &self.options.env))
+            .await?;
+        gc.claim(&*self.store, &keys).await
     }
 
     /// Claims an object and looks if the store has it intact. An object of the published Snapshot

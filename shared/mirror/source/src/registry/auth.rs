@@ -93,15 +93,16 @@ fn supported(challenge: &http_auth::ChallengeRef<'_>) -> Option<Challenge> {
     if !challenge.scheme.eq_ignore_ascii_case("bearer") {
         return None;
     }
-    let param = |name: &str| {
-        let mut params = challenge.params.iter();
-        let (_, value) = params.find(|(key, _)| key.eq_ignore_ascii_case(name))?;
-        Some(value.to_unescaped())
-    };
     Some(Challenge::Bearer {
-        realm: Url::parse(&param("realm")?).ok()?,
-        service: param("service"),
+        realm: Url::parse(&param(challenge, "realm")?).ok()?,
+        service: param(challenge, "service"),
     })
+}
+
+fn param(challenge: &http_auth::ChallengeRef<'_>, name: &str) -> Option<String> {
+    let mut params = challenge.params.iter();
+    let (_, value) = params.find(|(key, _)| key.eq_ignore_ascii_case(name))?;
+    Some(value.to_unescaped())
 }
 
 impl Session {

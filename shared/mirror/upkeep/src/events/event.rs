@@ -1,4 +1,5 @@
-use std::{fmt::Debug, time::Duration};
+use std::fmt::Debug;
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -76,12 +77,11 @@ impl HeldContent {
         else {
             return None;
         };
-        let text = |time| humantime::format_rfc3339_seconds(time).to_string();
         Some(Self {
             revision: report.digest.clone()?,
             reason: report.error_text()?,
-            since: text(hold.since),
-            until: hold.until.map(text),
+            since: rfc3339(hold.since),
+            until: hold.until.map(rfc3339),
         })
     }
 }
@@ -106,7 +106,7 @@ impl Event {
         packages: Option<ChangedPackages>,
     ) -> Self {
         let published = PublicationId::from(current);
-        let time = humantime::format_rfc3339_seconds(current.published_at).to_string();
+        let time = rfc3339(current.published_at);
         Self {
             specversion: "1.0",
             id: id(catalog, previous, published),
@@ -217,4 +217,8 @@ impl SendError {
             source: source.into(),
         }
     }
+}
+
+fn rfc3339(time: SystemTime) -> String {
+    humantime::format_rfc3339_seconds(time).to_string()
 }

@@ -72,13 +72,14 @@ struct ContentHasher {
 impl IntegrityCheck {
     /// Creates a check that expects the object of `entry`.
     pub fn new(entry: &ManifestEntry) -> Self {
-        let decoder = |content| ContentDecoder::new(entry.object.kind, content);
+        let kind = entry.object.kind;
+        let content = entry.content;
         Self {
             recorded: entry.object.digest,
             hasher: Hasher::new(),
             seen: 0,
-            decoder: entry.content.map(decoder),
-            document: entry.object.kind.document(),
+            decoder: content.map(|content| ContentDecoder::new(kind, content)),
+            document: kind.document(),
             held: Vec::new(),
         }
     }

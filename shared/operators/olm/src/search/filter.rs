@@ -65,21 +65,25 @@ pub(super) fn accepts(folded: &SearchFilter, package: &SearchPackage) -> bool {
 pub(super) fn count(packages: &[&SearchPackage]) -> FacetCounts {
     use SearchFacet::{Arch, Capability, Category, Provider};
 
-    let count = |facet: SearchFacet| {
-        let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
-        let values = packages.iter().flat_map(|package| facet.values(package));
-        for value in values.filter(|value| !value.is_empty()) {
-            *counts.entry(value).or_default() += 1;
-        }
-        let counts = counts.into_iter().map(|(value, count)| FacetCount {
-            value: value.to_owned(),
-            count,
-        });
-        let mut counts: Vec<FacetCount> = counts.collect();
-        // Stable, so that equal ones stay in byte order.
-        counts.sort_by_key(|value| std::cmp::Reverse(value.count));
-        counts.truncate(VALUES_MAX);
-        (facet, counts)
-    };
-    [Category, Provider, Capability, Arch].map(count).into()
+    [Category, Provider, Capability, Arch]
+        .map(|facet| (facet, count_values(facet, packages)))
+        .into()
+}
+
+/// Counts the values of Packages by one facet, the most frequent ones first.
+fn count_values(facet: SearchFacet, packages: &[&SearchPackage]) -> Vec<FacetCount> {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    let values = packages.iter().flat_map(|package| facet.values(package));
+    for value in values.filter(|value| !value.is_empty()) {
+        *counts.entry(value).or_default() += 1;
+    }
+    let counts = counts.into_iter().map(|(value, count)| FacetCount {
+        value: value.to_owned(),
+        count,
+    });
+    let mut counts: Vec<FacetCount> = counts.collect();
+    // Stable, so that equal ones stay in byte order.
+    counts.sort_by_key(|value| std::cmp::Reverse(value.count));
+    counts.truncate(VALUES_MAX);
+    counts
 }

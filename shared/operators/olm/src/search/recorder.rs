@@ -338,22 +338,25 @@ fn shown(text: &str) -> String {
 /// Returns a sentence without the signs of Markdown for headings, lists, quotes, emphasis, code and
 /// links.
 fn without_markdown(text: &str) -> String {
-    let is_sign = |word: &&str| {
-        let is_heading = !word.is_empty() && word.chars().all(|c| c == '#');
-        is_heading || ["-", "*", "+", ">"].contains(word)
-    };
-    let mut words = text.split_whitespace().skip_while(is_sign).peekable();
+    let words = text.split_whitespace();
+    let mut words = words.skip_while(|word| is_markdown_sign(word)).peekable();
     let mut sentence = String::new();
     while let Some(word) = words.next() {
         if !sentence.is_empty() {
             sentence.push(' ');
         }
-        let is_closed_heading = words.peek().is_none() && is_sign(&word);
+        let is_closed_heading = words.peek().is_none() && is_markdown_sign(word);
         if !is_closed_heading {
             sentence += &word.replace(['`'], "").replace("**", "").replace("__", "");
         }
     }
     without_links(sentence.trim_end())
+}
+
+/// True for a word that begins a heading, an item of a list, or a quotation.
+fn is_markdown_sign(word: &str) -> bool {
+    let is_heading = !word.is_empty() && word.chars().all(|c| c == '#');
+    is_heading || ["-", "*", "+", ">"].contains(&word)
 }
 
 /// Returns a text with each link `[text](url)` and image `![text](url)` as its text.

@@ -53,19 +53,23 @@ impl ShardValidator {
 }
 
 fn check_images(bundle: &Value<'_>, place: Place<'_>, report: &mut Report<'_>) {
-    // Real catalogs have empty references, which OLM accepts.
-    let error = |image: &str| match image {
-        "" => None,
-        image => reference_error(image).map(|reason| format!("{}: {reason}", quoted(image))),
-    };
-    if let Some(reason) = error(bundle.text("image")) {
+    if let Some(reason) = image_error(bundle.text("image")) {
         report.add(Rule::BundleImageInvalid, place, &reason);
     }
     for related in bundle.list("relatedImages") {
-        if let Some(reason) = error(related.text("image")) {
+        if let Some(reason) = image_error(related.text("image")) {
             report.add(Rule::RelatedImageInvalid, place, &reason);
         }
     }
+}
+
+fn image_error(image: &str) -> Option<String> {
+    // Real catalogs have empty references, which OLM accepts.
+    if image.is_empty() {
+        return None;
+    }
+    let reason = reference_error(image)?;
+    Some(format!("{}: {reason}", quoted(image)))
 }
 
 /// Returns true if `opm` can make JSON of the object. It takes everything with a brace in front for

@@ -198,7 +198,6 @@ impl Report<'_> {
     }
 
     fn add(&mut self, rule: Rule, place: Place<'_>, detail: &str) {
-        let line = |text: &str| text::line(text, TEXT_CHARS);
         (self.sink)(RuleViolation {
             rule,
             package: line(self.package),
@@ -216,6 +215,11 @@ impl Report<'_> {
         }
         value
     }
+}
+
+/// Returns a text on one line, cut to the length of one in a violation.
+fn line(text: &str) -> String {
+    text::line(text, TEXT_CHARS)
 }
 
 /// Returns the text in quotes, so that an empty one is seen, without what no violation shows.

@@ -119,7 +119,7 @@ impl ShardValidator {
     }
 
     /// Checks the documents against each other.
-    pub(super) fn check_all<'s>(&'s self, report: &mut Report<'_>) -> Result<(), OverBudget> {
+    pub(super) fn check_all(&self, report: &mut Report<'_>) -> Result<(), OverBudget> {
         let work = &self.budget;
         let bundles: HashSet<&str> = self
             .bundles
@@ -130,18 +130,15 @@ impl ShardValidator {
         // All channels are held at a time, so they share one budget.
         let bytes = self.channels.iter().map(|(_, bytes)| bytes.len());
         let mut budget = ValueBudget::new(bytes.sum());
-        let mut read = |(line, bytes): &'s StoredLine| {
+        let mut read: Vec<(usize, Value<'_>)> = Vec::with_capacity(self.channels.len());
+        for (line, bytes) in &self.channels {
             work.charge_bytes(bytes.len())?;
             // Fields of the wrong type are reported under the name of the channel.
             let header = header(bytes);
             let place = Place::new(*line, header.text("name"), "");
-            Ok((
-                *line,
-                report.decoded(decode(bytes, &CHANNEL, &mut budget), place),
-            ))
-        };
-        let read = self.channels.iter().map(&mut read);
-        let read: Vec<(usize, Value<'_>)> = read.collect::<Result<_, OverBudget>>()?;
+            let decoded = decode(bytes, &CHANNEL, &mut budget);
+            read.push((*line, report.decoded(decoded, place)));
+        }
         let mut channels: HashSet<&str> = HashSet::new();
         let mut entries: HashSet<&str> = HashSet::new();
         for (line, channel) in &read {
@@ -291,12 +288,11 @@ fn icon_error(icon: &Value<'_>) -> Option<&'static str> {
     let Value::Bytes(data) = icon.field("base64data") else {
         return Some("it has no data");
     };
-    let starts = |magic: &[u8]| data.starts_with(magic);
     let fits = match icon.text("mediatype") {
         "" => return Some("it has no media type"),
-        "image/png" => starts(b"\x89PNG"),
-        "image/jpeg" | "image/jpg" => starts(b"\xff\xd8\xff"),
-        "image/gif" => starts(b"GIF8"),
+        "image/png" => data.starts_with(b"\x89PNG"),
+        "image/jpeg" | "image/jpg" => data.starts_with(b"\xff\xd8\xff"),
+        "image/gif" => data.starts_with(b"GIF8"),
         // An SVG may begin with comments of any length.
         "image/svg+xml" => data.windows(4).any(|window| window == b"<svg"),
         _ => true,

@@ -375,10 +375,13 @@ pub fn field_position<'n>(
 
 /// Compares as Go's `encoding/json` does. Two letters outside of ASCII are forms of `k` and `s`.
 fn folds_to(name: &str, key: &str) -> bool {
-    let fold = |char: char| match char {
+    name.chars().map(fold).eq(key.chars().map(fold))
+}
+
+fn fold(char: char) -> char {
+    match char {
         '\u{212a}' => 'k',
         '\u{17f}' => 's',
         char => char.to_ascii_lowercase(),
-    };
-    name.chars().map(fold).eq(key.chars().map(fold))
+    }
 }

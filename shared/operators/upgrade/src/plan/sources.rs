@@ -108,11 +108,10 @@ pub(super) fn pin_remark<'s>(
     let pin = operator.pin.as_deref()?;
     let is_exact = comparable_version(pin).is_some();
     let range = olm::VersionRange::parse(pin);
-    let is_allowed = |version: &str| {
-        let version = comparable_version(version);
-        version.is_some_and(|version| range.as_ref().is_some_and(|range| range.contains(&version)))
-    };
-    let forbidden = steps.find(|version| !is_allowed(version));
+    let forbidden = steps.find(|version| match (comparable_version(version), &range) {
+        (Some(version), Some(range)) => !range.contains(&version),
+        _ => true,
+    });
     match forbidden {
         Some(version) => Some(format!(
             "its ClusterExtension asks for version {pin:?}: let spec.source.catalog.version allow {version}"

@@ -28,9 +28,11 @@ pub(crate) fn negotiate(headers: &HeaderMap, offered: &[Encoding]) -> Option<Enc
         // curl and scripts without the option send no field, and write what they get to a file.
         return offered.iter().copied().max();
     }
-    let weighed = |&coding: &Encoding| Some((weight(headers, coding)?, Reverse(coding)));
-    let best = offered.iter().filter_map(weighed).max();
-    best.map(|(_, Reverse(coding))| coding)
+    let weighed = offered
+        .iter()
+        .filter_map(|&coding| Some((weight(headers, coding)?, Reverse(coding))));
+    let (_, Reverse(best)) = weighed.max()?;
+    Some(best)
 }
 
 /// Returns the weight of a coding, in thousandths; `None` if it is refused, zero for an identity

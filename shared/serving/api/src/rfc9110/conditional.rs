@@ -131,9 +131,12 @@ fn any_tag(headers: &HeaderMap, name: HeaderName, current: &Tag, comparison: Com
 /// Compares one element of a list. A tag that is too long for [`EntityTag`] matches nothing: no tag
 /// of ours is so long.
 fn matches(element: &[u8], current: &Tag, is_equal: Comparison) -> bool {
-    let parse = |tag: &[u8]| std::str::from_utf8(tag).ok()?.parse::<EntityTag>().ok();
     let both = parse(element).zip(parse(current.header().as_bytes()));
     both.is_some_and(|(tag, current)| is_equal(&tag, &current))
+}
+
+fn parse(tag: &[u8]) -> Option<EntityTag> {
+    std::str::from_utf8(tag).ok()?.parse().ok()
 }
 
 /// True if the representation is newer than the date of the field; `None` without a usable date on

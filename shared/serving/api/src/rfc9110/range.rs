@@ -39,11 +39,12 @@ fn number(digits: &[u8]) -> Option<u128> {
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    let add = |sum: u128, digit: &u8| {
-        sum.saturating_mul(10)
-            .saturating_add(u128::from(digit - b'0'))
-    };
-    Some(digits.iter().fold(0, add))
+    let mut number: u128 = 0;
+    for digit in digits {
+        number = number.saturating_mul(10);
+        number = number.saturating_add(u128::from(digit - b'0'));
+    }
+    Some(number)
 }
 
 #[cfg(test)]

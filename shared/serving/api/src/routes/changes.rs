@@ -82,16 +82,16 @@ impl WantedChanges {
 impl RouteCall<'_> {
     /// Returns the document of the changes, from memory or into it.
     pub(crate) async fn changes_document(&self, wanted: &WantedChanges) -> Result<Bytes, ApiError> {
-        let make = || async {
+        let key = BodyKey::Made(wanted.identity(), Encoding::Identity);
+        let document = self.app.catalogs.body(&key, || async {
             let _memory = self.memory(COMPARE_BYTES).await?;
             let mut changes = Changes::new(wanted.since, wanted.new);
             if let Some(old) = &wanted.old {
                 changes = self.app.compare(changes, old, &wanted.state).await?;
             }
             Ok::<_, ApiError>(Bytes::from(changes.to_bytes()))
-        };
-        let entry = BodyKey::Made(wanted.identity(), Encoding::Identity);
-        self.app.catalogs.body(&entry, make).await
+        });
+        document.await
     }
 }
 
@@ -151,11 +151,11 @@ impl App {
         let new = self.read_package(package.new).await?;
         let name = package.name.to_owned();
         let size = package.size();
-        let add = move || {
+        let added = self.catalogs.run(size, move || {
             changes.add(&name, old.as_ref(), new.as_ref());
             changes
-        };
-        Ok(self.catalogs.run(size, add).await)
+        });
+        Ok(added.await)
     }
 
     /// Reads a Shard as a Package.
@@ -170,11 +170,11 @@ impl App {
         let mut parser = PackageParser::default();
         while let Some(chunk) = chunks.try_next().await? {
             let size = chunk.len() as u64;
-            let push = move || {
+            let pushed = self.catalogs.run(size, move || {
                 parser.push(&chunk);
                 parser
-            };
-            parser = self.catalogs.run(size, push).await;
+            });
+            parser = pushed.await;
         }
         Ok(Some(parser.finish()))
     }

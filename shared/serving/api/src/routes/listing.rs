@@ -1,13 +1,13 @@
 //! JSON documents that are made for an answer: lists of catalogs and packages, and results of
 //! searches.
 
-use std::{future::ready, sync::Arc};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use model::text::without_folders;
 use model::{Encoding, Facts, Kind, Sha256, ShardRef, StoredDocument};
 use olm::{SEARCH, SearchIndex};
-use reader::{BodyKey, Corruption, PublishedState, ReaderError};
+use reader::{BodyKey, PublishedState, ReaderError};
 use serde_json::{Value, json};
 
 use super::RouteCall;
@@ -31,14 +31,13 @@ pub(super) async fn list<F>(
 where
     F: Future<Output = Result<Value, ApiError>>,
 {
-    let make = || async {
+    let key = BodyKey::Made(identity, Encoding::Identity);
+    let list = call.app.catalogs.body(&key, || async {
         let _memory = call.memory(ROW_BYTES * rows as u64).await?;
         let list = make().await?;
         Ok::<_, ApiError>(Bytes::from(format!("{list}\n")))
-    };
-    let key = BodyKey::Made(identity, Encoding::Identity);
-    let list = call.app.catalogs.body(&key, make).await?;
-    call.document(list).await
+    });
+    call.document(list.await?).await
 }
 
 /// Returns a hash that no other list has: of its kind, of what it is made from, and of the query.
@@ -56,11 +55,11 @@ pub(super) async fn catalogs(call: RouteCall<'_>) -> Result<Representation, ApiE
     let states = call.app.catalogs.all().await?;
     let pointers: Vec<Sha256> = states.iter().map(PublishedState::document_hash).collect();
     let identity = identity("catalogs", &pointers, "");
-    let make = || {
+    let list = list(call, identity, states.len(), || async {
         let catalogs: Vec<Value> = states.iter().map(catalog).collect();
-        ready(Ok(json!({"catalogs": catalogs})))
-    };
-    list(call, identity, states.len(), make).await
+        Ok(json!({"catalogs": catalogs}))
+    });
+    list.await
 }
 
 pub(super) async fn packages(call: RouteCall<'_>) -> Result<Representation, ApiError> {
@@ -71,17 +70,16 @@ pub(super) async fn packages(call: RouteCall<'_>) -> Result<Representation, ApiE
     let all = &snapshot.packages;
     let first = page.offset.min(all.len());
     let count = page.limit.unwrap_or(all.len()).min(all.len() - first);
-    let make = || {
+    let list = list(call, identity, count, || async {
         let packages: Vec<Value> = all[first..first + count].iter().map(package).collect();
-        ready(Ok(json!({
+        Ok(json!({
             "contentHash": state.current().content_hash,
             "offset": page.offset,
             "total": all.len(),
             "packages": packages,
-        })))
-    };
-    let list = list(call, identity, count, make).await?;
-    Ok(list.dated(&call.app.head(&state)))
+        }))
+    });
+    Ok(list.await?.dated(&call.app.head(&state)))
 }
 
 fn catalog(state: &PublishedState) -> Value {
@@ -119,7 +117,7 @@ pub(super) async fn search(call: RouteCall<'_>) -> Result<Representation, ApiErr
     let index = call.app.search_index(&state).await?;
     let identity = identity("search", &[state.identity()], call.query());
     let rows = 1 + query.limit;
-    let make = || async {
+    let list = list(call, identity, rows, || async {
         let content_hash = state.current().content_hash;
         let text = query.text.clone();
         let offset = query.offset;
@@ -139,9 +137,8 @@ pub(super) async fn search(call: RouteCall<'_>) -> Result<Representation, ApiErr
             "results": found.results,
             "facets": found.facets,
         }))
-    };
-    let list = list(call, identity, rows, make).await?;
-    Ok(list.dated(&call.app.head(&state)))
+    });
+    Ok(list.await?.dated(&call.app.head(&state)))
 }
 
 impl App {
@@ -149,16 +146,17 @@ impl App {
     async fn search_index(&self, state: &PublishedState) -> Result<Arc<SearchIndex>, ApiError> {
         let snapshot = state.snapshot().await?;
         let object = snapshot.facts(SEARCH.name).ok_or(ApiError::NoSearch)?;
-        let load = || async {
+        let index = self.searches.get_or_load(&object.digest.sha256, || async {
             let bytes = self.catalogs.object(&object).await?;
-            let parse = move || Facts::from_stored(&bytes).map(SearchIndex::new);
             // Twenty times, because the texts are compressed and words are sorted.
-            let parsed = self.catalogs.run(20 * object.digest.size, parse).await;
-            let corrupt =
-                |source| ReaderError::corrupt(&object.key(), Corruption::Document(source));
-            Ok(parsed.map(Arc::new).map_err(corrupt)?)
-        };
-        self.searches.get_or_load(&object.digest.sha256, load).await
+            let memory = 20 * object.digest.size;
+            let parsed = self.catalogs.run(memory, move || {
+                Facts::from_stored(&bytes).map(SearchIndex::new)
+            });
+            let index = parsed.await.map_err(ReaderError::document(&object.key()))?;
+            Ok(Arc::new(index))
+        });
+        index.await
     }
 }
 

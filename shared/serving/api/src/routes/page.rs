@@ -58,9 +58,11 @@ fn without_comments(text: &str) -> String {
 
 /// Returns a style without spaces that mean nothing. None of its texts has them.
 fn without_spaces(style: &str) -> String {
-    let signs = [" { ", " {", "; ", " }", ": ", ", "];
-    let shorten = |style: String, sign: &&str| style.replace(sign, sign.trim());
-    signs.iter().fold(style.to_owned(), shorten)
+    let mut short = style.to_owned();
+    for sign in [" { ", " {", "; ", " }", ": ", ", "] {
+        short = short.replace(sign, sign.trim());
+    }
+    short
 }
 
 /// The HTML with the names of the files.

@@ -70,12 +70,11 @@ pub(super) async fn manifest(call: RouteCall<'_>) -> Result<Representation, ApiE
         return Ok(blob(index, oci::media_type::INDEX, CachePolicy::Pointer));
     }
     let digest = parse_digest(&reference)?;
-    let find = |image: &CatalogImage| manifest_of(image, digest);
-    let (stored, media_type) = call
+    let found = call
         .app
-        .find_image(&state, find)
-        .await?
-        .ok_or_else(unknown)?;
+        .find_image(&state, |image| manifest_of(image, digest))
+        .await?;
+    let (stored, media_type) = found.ok_or_else(unknown)?;
     Ok(blob(stored, media_type, CachePolicy::Immutable))
 }
 
@@ -83,12 +82,13 @@ pub(super) async fn manifest(call: RouteCall<'_>) -> Result<Representation, ApiE
 pub(super) async fn image_blob(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let state = call.state().await?;
     let digest = parse_digest(&call.param("digest"))?;
-    let find = |image: &CatalogImage| image.blobs().find(|stored| stored.sha256 == digest);
-    let stored = call
+    let found = call
         .app
-        .find_image(&state, find)
-        .await?
-        .ok_or(ApiError::UnknownBlob)?;
+        .find_image(&state, |image| {
+            image.blobs().find(|stored| stored.sha256 == digest)
+        })
+        .await?;
+    let stored = found.ok_or(ApiError::UnknownBlob)?;
     Ok(blob(
         stored,
         Kind::Blob.content_type(),

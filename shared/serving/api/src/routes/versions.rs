@@ -13,7 +13,7 @@ use model::{
     CachePolicy, Encoding, Facts, SeenPackage, Sha256, ShardRef, Snapshot, StoredDocument,
 };
 use olm::{Channel, Icon, IconKind, Package, parse_version};
-use reader::{BodyKey, Corruption, MetaFilter, PublishedState, ReaderError};
+use reader::{BodyKey, MetaFilter, PublishedState, ReaderError};
 use serde_json::{Map, Value, json};
 
 use super::RouteCall;
@@ -44,7 +44,7 @@ pub(super) async fn days(call: RouteCall<'_>) -> Result<Representation, ApiError
         .ok_or(ApiError::NoDays)?
         .digest;
     let identity = identity("days", &[seen.sha256], "");
-    let make = || async {
+    let list = list(call, identity, PACKAGE_ROWS, || async {
         let days = call.days(&snapshot).await?;
         let packages: Map<String, Value> = days
             .packages
@@ -53,9 +53,8 @@ pub(super) async fn days(call: RouteCall<'_>) -> Result<Representation, ApiError
             .map(|(name, seen)| (name.clone(), compact(seen)))
             .collect();
         Ok(json!({"since": since(&days), "packages": packages}))
-    };
-    let list = list(call, identity, PACKAGE_ROWS, make).await?;
-    Ok(list.dated(&call.app.head(&state)))
+    });
+    Ok(list.await?.dated(&call.app.head(&state)))
 }
 
 /// Returns the first day of a package, and the bundles with other days.
@@ -109,7 +108,7 @@ async fn versions(
     // The name of a channel cannot be taken for a document of the whole package.
     let kind = channel.map_or("package versions", |_| "channel versions");
     let identity = identity(kind, &made_from, channel.unwrap_or_default());
-    let make = || async {
+    let list = list(call, identity, PACKAGE_ROWS, || async {
         let read = call.app.read_package(Some(shard)).await?;
         let package = read.expect("a shard is read");
         let days = call.days(&snapshot).await?;
@@ -120,13 +119,13 @@ async fn versions(
             since: since(&days).to_owned(),
         };
         let channel = channel.map(str::to_owned);
-        let size = shard.lines.size;
-        let make = move || document.make(channel.as_deref());
-        let made = call.app.catalogs.run(size, make).await;
-        made.ok_or(ApiError::UnknownChannel)
-    };
-    let list = list(call, identity, PACKAGE_ROWS, make).await?;
-    Ok(list.dated(&call.app.head(&state)))
+        let made = call
+            .app
+            .catalogs
+            .run(shard.lines.size, move || document.make(channel.as_deref()));
+        made.await.ok_or(ApiError::UnknownChannel)
+    });
+    Ok(list.await?.dated(&call.app.head(&state)))
 }
 
 /// Everything that a document of versions is made from.
@@ -201,9 +200,12 @@ pub(super) async fn icon(call: RouteCall<'_>) -> Result<Representation, ApiError
     let snapshot = state.snapshot().await?;
     let shard = shard(&snapshot, &name)?;
     let identity = identity("icon", &[shard.lines.sha256], "");
-    let read = || call.read_icon(&state, &name);
     let key = BodyKey::Made(identity, Encoding::Identity);
-    let bytes: Bytes = call.app.catalogs.body(&key, read).await?;
+    let icon = call
+        .app
+        .catalogs
+        .body(&key, || call.read_icon(&state, &name));
+    let bytes: Bytes = icon.await?;
     let kind = IconKind::of(&bytes).ok_or(ApiError::NoIcon)?;
     if wanted.is_some_and(|wanted| wanted != kind.extension()) {
         return Err(ApiError::NoIcon);
@@ -265,10 +267,12 @@ impl RouteCall<'_> {
             return Ok(Facts::new(SeenPackage::VERSION));
         };
         let bytes = self.app.catalogs.object(&object).await?;
-        let parse = move || Facts::from_stored(&bytes);
-        let parsed = self.app.catalogs.run(20 * object.digest.size, parse).await;
-        let corrupt = |source| ReaderError::corrupt(&object.key(), Corruption::Document(source));
-        Ok(parsed.map_err(corrupt)?)
+        let memory = 20 * object.digest.size;
+        let catalogs = &self.app.catalogs;
+        let parsed = catalogs
+            .run(memory, move || Facts::from_stored(&bytes))
+            .await;
+        Ok(parsed.map_err(ReaderError::document(&object.key()))?)
     }
 
     /// Reads the icon of a package.

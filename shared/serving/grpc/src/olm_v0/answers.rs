@@ -191,16 +191,15 @@ impl ApiIndex {
         &self,
         request: &GetReplacementRequest,
     ) -> Result<BundlePlace<'_>, AnswerError> {
-        // opm has no quotes in this text only.
-        let not_found = || AnswerError::NotFound(format!("package {} not found", request.pkg_name));
-        let package = self.find_package(&request.pkg_name).ok_or_else(not_found)?;
-        let replaces = |found: &BundlePlace<'_>| {
-            let EntryRecord {
-                replaces, skips, ..
-            } = found.entry;
-            *replaces == request.csv_name || skips.contains(&request.csv_name)
+        let Some(package) = self.find_package(&request.pkg_name) else {
+            // opm has no quotes in this text only.
+            let text = format!("package {} not found", request.pkg_name);
+            return Err(AnswerError::NotFound(text));
         };
-        let found = package.channel(&request.channel_name)?.filter(replaces);
+        let replaced = &request.csv_name;
+        let found = package.channel(&request.channel_name)?.filter(|found| {
+            found.entry.replaces == *replaced || found.entry.skips.contains(replaced)
+        });
         // What is no version is lower.
         let highest = found.max_by_key(|found| parse_version(&found.bundle().version));
         highest.ok_or_else(|| {
@@ -313,8 +312,8 @@ impl ApiIndex {
     }
 
     fn package(&self, name: &str) -> Result<&Arc<PackageRecord>, AnswerError> {
-        let not_found = || AnswerError::NotFound(format!("package {} not found", go_quoted(name)));
-        self.find_package(name).ok_or_else(not_found)
+        self.find_package(name)
+            .ok_or_else(|| AnswerError::NotFound(format!("package {} not found", go_quoted(name))))
     }
 }
 

@@ -32,13 +32,12 @@ fn quote(text: &str) -> String {
 }
 
 fn escape(json: &str, html: bool, out: &mut String) {
-    let is_escaped = |char: char| match char {
-        '<' | '>' | '&' => html,
-        '\u{2028}' | '\u{2029}' => true,
-        _ => false,
+    let escaped: &[char] = match html {
+        true => &['<', '>', '&', '\u{2028}', '\u{2029}'],
+        false => &['\u{2028}', '\u{2029}'],
     };
     let mut rest = json;
-    while let Some(at) = rest.find(is_escaped) {
+    while let Some(at) = rest.find(escaped) {
         let (before, from) = rest.split_at(at);
         out.push_str(before);
         let mut chars = from.chars();

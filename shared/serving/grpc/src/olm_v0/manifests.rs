@@ -231,15 +231,19 @@ pub(crate) fn read_object(value: &str, data: &mut Vec<u8>) -> Result<String, Wro
     Ok(out)
 }
 
+const CSV_KIND: &str = "ClusterServiceVersion";
+
 /// Returns true for an object whose kind is ClusterServiceVersion. opm reads JSON as YAML here.
 pub(crate) fn is_csv(object: &str) -> bool {
     if !is_go_yaml(object) {
         return false;
     }
-    let is_kind = |json: &str| kind(json).ok().map(|kind| kind == "ClusterServiceVersion");
+    if let Ok(kind) = kind(object) {
+        return kind == CSV_KIND;
+    }
     // What starts like JSON may still be YAML.
-    let is_csv = is_kind(object).or_else(|| is_kind(&fbc::yaml_to_json(object.as_bytes()).ok()?));
-    is_csv.unwrap_or(false)
+    let json = fbc::yaml_to_json(object.as_bytes());
+    json.is_ok_and(|json| kind(&json).is_ok_and(|kind| kind == CSV_KIND))
 }
 
 fn kind(json: &str) -> Result<Cow<'_, str>, Wrong> {
@@ -257,7 +261,6 @@ fn kind(json: &str) -> Result<Cow<'_, str>, Wrong> {
 /// Returns false for JSON that go-yaml v2 does not read: with `\/`, with a surrogate pair, or with
 /// a character that is not printable.
 fn is_go_yaml(json: &str) -> bool {
-    let printable = |char| matches!(char, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{fffd}' | '\u{10000}'..);
     let mut escapes = json.split('\\').skip(1);
     let mut readable = true;
     while let Some(escape) = escapes.next() {
@@ -274,5 +277,13 @@ fn is_go_yaml(json: &str) -> bool {
             _ => {}
         }
     }
-    readable && json.chars().all(printable)
+    readable && json.chars().all(is_printable)
+}
+
+/// True for the characters that YAML 1.1 allows.
+const fn is_printable(char: char) -> bool {
+    matches!(
+        char,
+        '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{fffd}' | '\u{10000}'..
+    )
 }

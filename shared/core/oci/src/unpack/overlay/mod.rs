@@ -169,11 +169,17 @@ impl Overlay {
     }
 
     fn is_visible(&self, depth: Depth, path: &str) -> bool {
-        let is_node = |path: &str| self.nodes.get(path).is_some_and(|node| node.depth < depth);
-        let ended = |path: &str| is_above(&self.gone, path, depth) || is_node(path);
-        !self.is_closed_above(depth)
-            && !ended(path)
-            && !ancestors(path).any(|dir| ended(dir) || is_above(&self.opaque, dir, depth))
+        if self.is_closed_above(depth) || self.is_replaced(depth, path) {
+            return false;
+        }
+        !ancestors(path)
+            .any(|dir| self.is_replaced(depth, dir) || is_above(&self.opaque, dir, depth))
+    }
+
+    /// True if a layer above removes what is at the path, or has something there itself.
+    fn is_replaced(&self, depth: Depth, path: &str) -> bool {
+        let node = self.nodes.get(path);
+        is_above(&self.gone, path, depth) || node.is_some_and(|node| node.depth < depth)
     }
 }
 

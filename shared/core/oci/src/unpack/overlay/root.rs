@@ -141,22 +141,23 @@ impl Root {
     /// folders that are read.
     pub(crate) fn relative<S: AsRef<str>>(&self, parts: &[S]) -> Option<String> {
         let (head, rest) = parts.split_at_checked(self.parts.len())?;
-        let is_same = |(a, b): (&S, &String)| a.as_ref() == b;
         // Also the folders above a folder that is read: they may become something else, and hide
         // it.
-        let is_read = self
-            .folders
-            .iter()
-            .any(|folder| rest.iter().zip(folder).all(is_same));
-        let is_inside = is_read && head.iter().zip(&self.parts).all(is_same);
+        let mut folders = self.folders.iter();
+        let is_read = folders.any(|folder| agree(rest, folder));
+        let is_inside = is_read && agree(head, &self.parts);
         is_inside.then(|| rest.iter().map(AsRef::as_ref).collect::<Vec<_>>().join("/"))
     }
 
     /// Returns true if `parts` is a folder above the root.
     pub(crate) fn is_above<S: AsRef<str>>(&self, parts: &[S]) -> bool {
-        parts.len() < self.parts.len()
-            && parts.iter().zip(&self.parts).all(|(a, b)| a.as_ref() == b)
+        parts.len() < self.parts.len() && agree(parts, &self.parts)
     }
+}
+
+/// True if two paths have the same parts, as far as the shorter one goes.
+fn agree<S: AsRef<str>>(one: &[S], other: &[String]) -> bool {
+    one.iter().zip(other).all(|(a, b)| a.as_ref() == b)
 }
 
 #[cfg(test)]

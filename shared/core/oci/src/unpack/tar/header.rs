@@ -32,9 +32,11 @@ impl Header {
     pub(super) fn new(block: [u8; BLOCK_BYTES]) -> Result<Self, &'static str> {
         let declared = octal(&block[148..156])?;
         // The field itself counts as spaces. Some old tools added up signed bytes.
-        let bytes = || block[..148].iter().chain(&[b' '; 8]).chain(&block[156..]);
-        let unsigned: i64 = bytes().map(|byte| i64::from(*byte)).sum();
-        let signed: i64 = bytes().map(|byte| i64::from(byte.cast_signed())).sum();
+        let mut summed = block;
+        summed[148..156].fill(b' ');
+        let unsigned: i64 = summed.iter().map(|byte| i64::from(*byte)).sum();
+        let signed = summed.iter().map(|byte| i64::from(byte.cast_signed()));
+        let signed: i64 = signed.sum();
         if declared != unsigned && declared != signed {
             return Err("the checksum of a header is wrong");
         }
@@ -45,24 +47,28 @@ impl Header {
     /// Refuses an archive for numbers that are not used here, because Go does: no cluster could
     /// read the image.
     fn check_numbers(&self) -> Result<(), &'static str> {
-        let check = |fields: &[Range<usize>]| {
-            fields
-                .iter()
-                .try_for_each(|at| number(&self.0[at.clone()]).map(drop))
-        };
-        check(&NUMBERS)?;
+        self.check_fields(&NUMBERS)?;
         if self.is_posix() || self.is_gnu() {
-            check(&DEVICE)?;
+            self.check_fields(&DEVICE)?;
         }
         if self.is_star() {
-            check(&STAR_TIMES)?;
+            self.check_fields(&STAR_TIMES)?;
         }
         // Go before 1.8 wrote a prefix there and reads it, later versions only if it is ASCII. So a
         // file would have two names.
         for at in GNU_TIMES {
             if self.is_gnu() && self.0[at.start] != 0 {
-                check(&[at]).map_err(|_| "the times of a GNU header are malformed")?;
+                self.check_fields(&[at])
+                    .map_err(|_| "the times of a GNU header are malformed")?;
             }
+        }
+        Ok(())
+    }
+
+    /// Fails if one of the fields at these bytes is no number.
+    fn check_fields(&self, fields: &[Range<usize>]) -> Result<(), &'static str> {
+        for at in fields {
+            number(&self.0[at.clone()])?;
         }
         Ok(())
     }

@@ -36,9 +36,10 @@ impl EntryExtras {
             return Err(fault);
         }
         // GNU's long names win, whatever the order of the headers. Go ignores empty ones.
-        let long = |name: Option<Vec<u8>>| name.filter(|name| !name.is_empty());
-        pax.path = long(self.long_path).or(pax.path);
-        pax.target = long(self.long_target).or(pax.target);
+        let long_path = self.long_path.filter(|name| !name.is_empty());
+        let long_target = self.long_target.filter(|name| !name.is_empty());
+        pax.path = long_path.or(pax.path);
+        pax.target = long_target.or(pax.target);
         Ok(pax)
     }
 
