@@ -7,10 +7,10 @@ use axum::middleware::{Next, from_fn};
 use http::{HeaderValue, Method, Response, StatusCode, header, request::Parts};
 use model::Encoding;
 
+use crate::call::COMPRESSED_MIN;
+use crate::coding::encode_all;
 use crate::error::{self, ApiError};
-use crate::payload::encode_all;
 use crate::rfc9110::{negotiate, no_parameters};
-use crate::routes::COMPRESSED_MIN;
 
 /// Maximum size of an answer, in bytes: metrics of a hundred thousand catalogs.
 const ANSWER_MAX: usize = 256 << 20;

@@ -2,10 +2,14 @@
 
 mod app;
 mod beside;
+mod bodies;
+mod call;
+mod coding;
 mod error;
 mod memory;
 mod metrics;
 mod payload;
+mod representation;
 mod respond;
 mod rfc9110;
 mod router;

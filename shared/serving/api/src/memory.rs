@@ -10,9 +10,10 @@ use http::Method;
 use reader::CHUNKS_BYTES;
 use work::{ClientMemory, HeldMemory};
 
+use crate::call::RouteCall;
 use crate::error::ApiError;
 use crate::payload::Payload;
-use crate::routes::{RouteCall, is_probe};
+use crate::routes::is_probe;
 
 /// Memory of any answer beside its bytes: its head, its task, and its state in the connection.
 const ANSWER_BYTES: u64 = 8 << 10;

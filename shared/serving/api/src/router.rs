@@ -7,10 +7,11 @@ use reader::PublishedCatalogs;
 use tracing::Instrument;
 
 use crate::app::App;
+use crate::call::{Match, RouteCall};
 use crate::error::{self, ApiError, is_registry, mark_registry};
 use crate::metrics::{HttpMetrics, UNMATCHED};
 use crate::rfc9110::is_read;
-use crate::routes::{Match, RouteCall, find, unmatched};
+use crate::routes::{find, unmatched};
 use crate::settings::{HttpSettings, METHODS};
 
 /// Returns the whole HTTP contract over the catalogs of a store. It matches paths itself, as one

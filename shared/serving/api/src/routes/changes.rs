@@ -3,14 +3,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::TryStreamExt;
 use model::{CachePolicy, Encoding, Sha256, ShardRef, Snapshot};
-use olm::{CHANGES_VERSION, ChangedShard, Changes, Package, PackageParser, changed_shards};
+use olm::{ChangedShard, Changes, Package, PackageParser, changed_shards};
 use reader::{BodyKey, PublishedState, ReaderError};
 
-use super::RouteCall;
 use crate::app::App;
+use crate::call::RouteCall;
 use crate::error::ApiError;
-use crate::payload::Payload;
-use crate::respond::Representation;
+use crate::payload::{Payload, WantedChanges};
+use crate::representation::Representation;
 use crate::rfc9110::parameters;
 
 /// Maximum bytes of lines that are read for one comparison. A week of a large catalog has a few
@@ -53,30 +53,6 @@ pub(super) async fn changes(call: RouteCall<'_>) -> Result<Representation, ApiEr
     let payload = Payload::Changes { wanted, encoding };
     let representation = Representation::of(payload, CachePolicy::Pointer);
     Ok(representation.dated(&head).negotiated(encoding))
-}
-
-/// Two contents of a catalog that are to be compared.
-#[derive(Debug)]
-pub(crate) struct WantedChanges {
-    since: Sha256,
-    new: Sha256,
-    /// Snapshot of the earlier content; `None` if both are the same.
-    old: Option<Arc<Snapshot>>,
-    state: PublishedState,
-}
-
-impl WantedChanges {
-    /// Returns a hash that identifies the document, which depends on nothing else.
-    pub(crate) fn identity(&self) -> Sha256 {
-        let version = CHANGES_VERSION.to_be_bytes();
-        let parts = [
-            &b"changes"[..],
-            &version,
-            self.since.as_bytes(),
-            self.new.as_bytes(),
-        ];
-        Sha256::of(&parts.concat())
-    }
 }
 
 impl RouteCall<'_> {

@@ -5,9 +5,10 @@ use std::sync::LazyLock;
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::{OBJECT, RouteCall};
+use super::documents::OBJECT;
+use crate::call::RouteCall;
 use crate::error::ApiError;
-use crate::respond::Representation;
+use crate::representation::Representation;
 
 /// Description of the contract. A test compares it with the table of routes, and with every answer
 /// of the other tests.

@@ -7,11 +7,14 @@ use bytes::Bytes;
 use model::{CachePolicy, Document, Key, Kind, ObjectDigest, ObjectKey, Sha256};
 use reader::ReaderError;
 
+use crate::call::RouteCall;
 use crate::error::ApiError;
 use crate::payload::Payload;
-use crate::respond::Representation;
+use crate::representation::Representation;
 use crate::rfc9110::Tag;
-use crate::routes::RouteCall;
+
+/// Path of all immutable objects: `all/sha256/HASH.json.zst`, for example.
+pub(super) const OBJECT: &str = "/{kind}/sha256/{object}";
 
 pub(super) async fn current(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let state = call.state().await?;

@@ -10,11 +10,11 @@ use olm::{SEARCH, SearchIndex};
 use reader::{BodyKey, PublishedState, ReaderError};
 use serde_json::{Value, json};
 
-use super::RouteCall;
 use crate::{
     app::App,
+    call::RouteCall,
     error::ApiError,
-    respond::Representation,
+    representation::Representation,
     rfc9110::{ListPage, search_query},
 };
 

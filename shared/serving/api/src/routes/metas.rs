@@ -3,8 +3,11 @@
 use model::{CachePolicy, Encoding, Kind};
 use reader::{MetaFilter, PublishedLines, PublishedState, ReaderError};
 
-use super::RouteCall;
-use crate::{error::ApiError, payload::Payload, respond::Representation, rfc9110::metas_filter};
+use crate::call::RouteCall;
+use crate::error::ApiError;
+use crate::payload::Payload;
+use crate::representation::Representation;
+use crate::rfc9110::metas_filter;
 
 pub(super) async fn all(call: RouteCall<'_>) -> Result<Representation, ApiError> {
     let state = call.state().await?;

@@ -14,28 +14,18 @@ mod registry;
 mod versions;
 
 use std::borrow::Cow;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
-use futures_util::future::BoxFuture;
 use http::request::Parts;
 use matchit::Router;
-use model::{CatalogName, Encoding};
-use reader::{PublishedState, ReaderError};
+use model::CatalogName;
+use reader::ReaderError;
 
-pub(crate) use self::changes::WantedChanges;
 pub use self::contract::CATALOGS_LIST;
 pub use self::page::page_files;
-use crate::app::App;
+use crate::call::{Match, Route};
 use crate::error::ApiError;
-use crate::respond::Representation;
-use crate::rfc9110::{decode, negotiate, no_parameters};
-
-/// Path of all immutable objects: `all/sha256/HASH.json.zst`, for example.
-const OBJECT: &str = "/{kind}/sha256/{object}";
-
-/// Size below which an answer is sent uncompressed, in bytes: with its header, a compressed one
-/// saves no packet.
-pub(crate) const COMPRESSED_MIN: u64 = 1 << 10;
+use crate::rfc9110::decode;
 
 const HEALTH: &str = "/healthz";
 const READINESS: &str = "/readyz";
@@ -65,7 +55,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route { path: "/catalogs/{catalog}/packages/{package}/channels/{channel}/versions.json", handler: |call| Box::pin(versions::channel_versions(call)) },
     Route { path: "/catalogs/{catalog}/versions/{package}/{file}", handler: |call| Box::pin(versions::channel_versions(call)) },
     Route { path: "/catalogs/{catalog}/days.json", handler: |call| Box::pin(versions::days(call)) },
-    Route { path: OBJECT, handler: |call| Box::pin(documents::object(call)) },
+    Route { path: documents::OBJECT, handler: |call| Box::pin(documents::object(call)) },
     Route { path: "/v2/", handler: |call| Box::pin(registry::base(call)) },
     Route { path: "/v2", handler: |call| Box::pin(registry::base(call)) },
     Route { path: "/v2/_catalog", handler: |call| Box::pin(registry::repositories(call)) },
@@ -77,32 +67,6 @@ pub(crate) const ROUTES: &[Route] = &[
     Route { path: READINESS, handler: |call| Box::pin(documents::readiness(call)) },
     Route { path: "/openapi.json", handler: |call| Box::pin(contract::contract(call)) },
 ];
-
-/// Routes that read a query by themselves.
-const WITH_QUERY: &[&str] = &[
-    "/catalogs/{catalog}/changes",
-    "/catalogs/{catalog}/api/v1/metas",
-    "/catalogs/{catalog}/packages",
-    "/catalogs/{catalog}/search",
-];
-
-/// One route of the contract.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Route {
-    /// Path with its parameters in braces. It is also the `route` label of the metrics.
-    pub(crate) path: &'static str,
-    /// Makes the representation that a plain GET is answered with.
-    pub(crate) handler: Handler,
-}
-
-/// A handler, which makes the representation of a route. Its future is boxed, so that the future of
-/// a request is small: it is moved more than once.
-pub(crate) type Handler =
-    for<'a> fn(RouteCall<'a>) -> BoxFuture<'a, Result<Representation, ApiError>>;
-
-/// A route that a path belongs to, with the parameters of the path by name, percent-encoded as the
-/// client sent them.
-pub(crate) type Match<'a> = matchit::Match<'static, 'a, &'static Route>;
 
 /// The routes by path.
 static PATHS: LazyLock<Router<Route>> = LazyLock::new(|| {
@@ -122,62 +86,8 @@ pub(crate) fn find(path: &str) -> Option<Match<'_>> {
     let has_all = found.params.iter().all(|(_, value)| !value.is_empty());
     // Folders and extensions are those of keys.
     let is_served =
-        has_all && (found.value.path != OBJECT || documents::served_key(path).is_some());
+        has_all && (found.value.path != documents::OBJECT || documents::served_key(path).is_some());
     is_served.then_some(found)
-}
-
-/// A request whose route is known.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct RouteCall<'a> {
-    pub(crate) app: &'a Arc<App>,
-    pub(crate) request: &'a Parts,
-    pub(crate) matched: &'a Match<'a>,
-}
-
-impl<'a> RouteCall<'a> {
-    /// Refuses a parameter that the route does not have.
-    pub(crate) fn check_query(&self) -> Result<(), ApiError> {
-        let path = self.matched.value.path;
-        // As other registries do: containerd, for example, names the registry that a mirror stands
-        // for.
-        let is_of_registry = path.starts_with("/v2");
-        if is_of_registry || WITH_QUERY.contains(&path) {
-            return Ok(());
-        }
-        no_parameters(self.query())
-    }
-
-    fn query(&self) -> &'a str {
-        self.request.uri.query().unwrap_or_default()
-    }
-
-    /// Returns a parameter of the path without percent-encoding: an escaped name is the name that
-    /// it stands for (RFC 3986, section 6.2.2.2).
-    fn param(&self, name: &str) -> Cow<'a, str> {
-        decode(self.matched.params.get(name).unwrap_or_default())
-    }
-
-    /// Returns the encoding that the client prefers.
-    fn encoding(&self) -> Result<Encoding, ApiError> {
-        negotiate(&self.request.headers, &Encoding::ALL).ok_or(ApiError::NotAcceptable)
-    }
-
-    /// Returns identity for small answers that a client accepts so, else the preferred encoding.
-    pub(crate) fn encoding_for(&self, length: u64) -> Result<Encoding, ApiError> {
-        let plain = negotiate(&self.request.headers, &[Encoding::Identity]);
-        plain
-            .filter(|_| length < COMPRESSED_MIN)
-            .map_or_else(|| self.encoding(), Ok)
-    }
-
-    /// Returns the published state of the catalog: the one that a layer in front has put into the
-    /// extensions of the request, else the newest.
-    async fn state(&self) -> Result<PublishedState, ApiError> {
-        if let Some(state) = self.request.extensions.get::<PublishedState>() {
-            return Ok(state.clone());
-        }
-        Ok(self.app.catalogs.find(&self.param("catalog")).await?)
-    }
 }
 
 /// Returns the error of a request without a route.

@@ -8,10 +8,10 @@ use http::{HeaderValue, header};
 use model::{CachePolicy, Encoding, Facts, SearchPackage, Sha256, StoredDocument};
 use olm::SEARCH;
 
-use super::RouteCall;
+use crate::call::RouteCall;
 use crate::error::ApiError;
 use crate::payload::Payload;
-use crate::respond::Representation;
+use crate::representation::Representation;
 use crate::rfc9110::Tag;
 
 const HTML: &str = include_str!("../../page/page.html");

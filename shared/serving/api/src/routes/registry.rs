@@ -10,11 +10,11 @@ use model::{CachePolicy, CatalogImage, Kind, ObjectDigest, Previous, Sha256};
 use reader::{PublishedState, ReaderError};
 use serde_json::{Value, json};
 
-use super::RouteCall;
 use crate::app::{App, Images};
+use crate::call::RouteCall;
 use crate::error::ApiError;
 use crate::payload::Payload;
-use crate::respond::Representation;
+use crate::representation::Representation;
 use crate::rfc9110::{decode, is_read};
 
 const CONTENT_DIGEST: HeaderName = HeaderName::from_static("docker-content-digest");

@@ -16,11 +16,11 @@ use olm::{Channel, Icon, IconKind, Package, parse_version};
 use reader::{BodyKey, MetaFilter, PublishedState, ReaderError};
 use serde_json::{Map, Value, json};
 
-use super::RouteCall;
 use super::listing::{identity, list};
+use crate::call::RouteCall;
 use crate::error::ApiError;
 use crate::payload::Payload;
-use crate::respond::Representation;
+use crate::representation::Representation;
 use crate::rfc9110::Tag;
 
 /// Policy of an icon that is opened by itself (W3C Content Security Policy 3): a script in an SVG
