@@ -30,42 +30,51 @@ use crate::rfc9110::decode;
 const HEALTH: &str = "/healthz";
 const READINESS: &str = "/readyz";
 
+/// Makes the table from the path and the handler of each route.
+macro_rules! routes {
+    ($($path:expr => $handler:path,)+) => {
+        &[$(Route {
+            path: $path,
+            handler: |call| Box::pin($handler(call)),
+        }),+]
+    };
+}
+
 /// All routes. A path that matches several belongs to the one with fewer parameters.
-#[rustfmt::skip] // One row for each route.
-pub(crate) const ROUTES: &[Route] = &[
-    Route { path: "/", handler: |call| Box::pin(page::page(call)) },
-    Route { path: "/page/{file}", handler: |call| Box::pin(page::asset(call)) },
-    Route { path: "/catalogs", handler: |call| Box::pin(listing::catalogs(call)) },
-    Route { path: "/catalogs.json", handler: |call| Box::pin(documents::names(call)) },
-    Route { path: "/catalogs/{catalog}/current.json", handler: |call| Box::pin(documents::current(call)) },
-    Route { path: "/catalogs/{catalog}/status.json", handler: |call| Box::pin(documents::status(call)) },
-    Route { path: "/catalogs/{catalog}/content-hash", handler: |call| Box::pin(documents::content_hash(call)) },
-    Route { path: "/catalogs/{catalog}/changes", handler: |call| Box::pin(changes::changes(call)) },
-    Route { path: "/catalogs/{catalog}/api/v1/all", handler: |call| Box::pin(metas::all(call)) },
-    Route { path: "/catalogs/{catalog}/all.json", handler: |call| Box::pin(metas::all(call)) },
-    Route { path: "/catalogs/{catalog}/api/v1/metas", handler: |call| Box::pin(metas::metas(call)) },
-    Route { path: "/catalogs/{catalog}/packages", handler: |call| Box::pin(listing::packages(call)) },
-    Route { path: "/catalogs/{catalog}/search.json", handler: |call| Box::pin(page::search_document(call)) },
-    Route { path: "/catalogs/{catalog}/search", handler: |call| Box::pin(listing::search(call)) },
-    Route { path: "/catalogs/{catalog}/packages/{package}", handler: |call| Box::pin(metas::package(call)) },
-    Route { path: "/catalogs/{catalog}/packages/{package}/icon", handler: |call| Box::pin(versions::icon(call)) },
-    Route { path: "/catalogs/{catalog}/icons/{file}", handler: |call| Box::pin(versions::icon(call)) },
-    Route { path: "/catalogs/{catalog}/packages/{package}/versions.json", handler: |call| Box::pin(versions::package_versions(call)) },
-    Route { path: "/catalogs/{catalog}/versions/{file}", handler: |call| Box::pin(versions::package_versions(call)) },
-    Route { path: "/catalogs/{catalog}/packages/{package}/channels/{channel}/versions.json", handler: |call| Box::pin(versions::channel_versions(call)) },
-    Route { path: "/catalogs/{catalog}/versions/{package}/{file}", handler: |call| Box::pin(versions::channel_versions(call)) },
-    Route { path: "/catalogs/{catalog}/days.json", handler: |call| Box::pin(versions::days(call)) },
-    Route { path: documents::OBJECT, handler: |call| Box::pin(documents::object(call)) },
-    Route { path: "/v2/", handler: |call| Box::pin(registry::base(call)) },
-    Route { path: "/v2", handler: |call| Box::pin(registry::base(call)) },
-    Route { path: "/v2/_catalog", handler: |call| Box::pin(registry::repositories(call)) },
-    Route { path: "/v2/{catalog}/tags/list", handler: |call| Box::pin(registry::tags(call)) },
-    Route { path: "/v2/{catalog}/manifests/{reference}", handler: |call| Box::pin(registry::manifest(call)) },
-    Route { path: "/v2/{catalog}/blobs/{digest}", handler: |call| Box::pin(registry::image_blob(call)) },
-    Route { path: "/v2/{catalog}/referrers/{digest}", handler: |call| Box::pin(registry::referrers(call)) },
-    Route { path: HEALTH, handler: |call| Box::pin(documents::health(call)) },
-    Route { path: READINESS, handler: |call| Box::pin(documents::readiness(call)) },
-    Route { path: "/openapi.json", handler: |call| Box::pin(contract::contract(call)) },
+pub(crate) const ROUTES: &[Route] = routes![
+    "/" => page::page,
+    "/page/{file}" => page::asset,
+    "/catalogs" => listing::catalogs,
+    "/catalogs.json" => documents::names,
+    "/catalogs/{catalog}/current.json" => documents::current,
+    "/catalogs/{catalog}/status.json" => documents::status,
+    "/catalogs/{catalog}/content-hash" => documents::content_hash,
+    "/catalogs/{catalog}/changes" => changes::changes,
+    "/catalogs/{catalog}/api/v1/all" => metas::all,
+    "/catalogs/{catalog}/all.json" => metas::all,
+    "/catalogs/{catalog}/api/v1/metas" => metas::metas,
+    "/catalogs/{catalog}/packages" => listing::packages,
+    "/catalogs/{catalog}/search.json" => page::search_document,
+    "/catalogs/{catalog}/search" => listing::search,
+    "/catalogs/{catalog}/packages/{package}" => metas::package,
+    "/catalogs/{catalog}/packages/{package}/icon" => versions::icon,
+    "/catalogs/{catalog}/icons/{file}" => versions::icon,
+    "/catalogs/{catalog}/packages/{package}/versions.json" => versions::package_versions,
+    "/catalogs/{catalog}/versions/{file}" => versions::package_versions,
+    "/catalogs/{catalog}/packages/{package}/channels/{channel}/versions.json" => versions::channel_versions,
+    "/catalogs/{catalog}/versions/{package}/{file}" => versions::channel_versions,
+    "/catalogs/{catalog}/days.json" => versions::days,
+    documents::OBJECT => documents::object,
+    "/v2/" => registry::base,
+    "/v2" => registry::base,
+    "/v2/_catalog" => registry::repositories,
+    "/v2/{catalog}/tags/list" => registry::tags,
+    "/v2/{catalog}/manifests/{reference}" => registry::manifest,
+    "/v2/{catalog}/blobs/{digest}" => registry::image_blob,
+    "/v2/{catalog}/referrers/{digest}" => registry::referrers,
+    HEALTH => documents::health,
+    READINESS => documents::readiness,
+    "/openapi.json" => contract::contract,
 ];
 
 /// The routes by path.
