@@ -11,7 +11,7 @@ use publish::{RaceRetries, record_status};
 use store::{Store, read_stored};
 use tokio::sync::Semaphore;
 
-use crate::plan::{Plan, Planned};
+use crate::planned::{Plan, Planned};
 use crate::{CopyProgress, Origin, SyncError, SyncOptions, SyncReport};
 
 /// Number of objects in flight for each catalog, as of a poll: enough to hide the latency of a CDN,

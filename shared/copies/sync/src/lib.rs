@@ -9,6 +9,7 @@ mod http;
 mod origin;
 mod place;
 mod plan;
+mod planned;
 mod rebuild;
 mod repair;
 mod report;

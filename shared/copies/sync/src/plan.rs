@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use model::{
-    CatalogName, Current, Document, DocumentError, Key, Kind, ManifestEntry, Outcome, Sha256,
-    Snapshot, StoredDocument,
+    CatalogName, Current, Document, DocumentError, Key, Kind, ManifestEntry, Sha256, Snapshot,
+    StoredDocument,
 };
 use publish::{PublishError, Transaction, TransactionOptions};
 use render::RenderLimits;
@@ -16,6 +16,7 @@ use upkeep::check_entry;
 use crate::copier::{CopyState, OBJECTS_IN_FLIGHT};
 use crate::http::version;
 use crate::origin::{check_pointer, check_snapshot};
+use crate::planned::{Plan, Planned};
 use crate::{Copier, Origin, SyncError, SyncReport, history};
 
 /// Maximum number of stored bytes for each byte of content that is allowed: the Shards, three
@@ -23,57 +24,11 @@ use crate::{Copier, Origin, SyncError, SyncReport, history};
 /// compresses in the worst case.
 const STORED_MAX: u64 = 8;
 
-/// Result of comparing the origin with the store.
-pub(crate) enum Planned {
-    /// The store has the state of the origin.
-    Unchanged(Box<Transaction>),
-    /// The origin has an earlier state of the same history, as a CDN that lags behind another one
-    /// does.
-    Behind {
-        /// Serial of the state at the origin.
-        theirs: u64,
-        /// Serial of the state in the store.
-        ours: u64,
-    },
-    /// The state of the origin is to be copied.
-    Copy(Box<Plan>),
-}
-
-/// State of the origin that is to be copied. Nothing is written yet.
-pub(crate) struct Plan {
-    pub(crate) transaction: Transaction,
-    /// Pointer of the origin, byte for byte.
-    pub(crate) bytes: Bytes,
-    /// Pointer of the origin after parsing.
-    pub(crate) next: Current,
-    pub(crate) snapshot: Arc<Snapshot>,
-    /// Stored bytes of the Snapshot, unless the store has them.
-    pub(crate) snapshot_bytes: Option<Bytes>,
-    /// Objects that the store lacks or holds damaged.
-    pub(crate) missing: Vec<ManifestEntry>,
-}
-
 /// Snapshot that is to be copied.
 struct FoundSnapshot {
     snapshot: Snapshot,
     /// Stored bytes, if they come from the origin.
     fetched: Option<Bytes>,
-}
-
-impl Plan {
-    /// Returns the outcome of a copy that succeeds.
-    pub(crate) fn outcome(&self) -> Outcome {
-        let Some(ours) = self.transaction.pointer() else {
-            return Outcome::Published;
-        };
-        match &ours.current {
-            Some(_) if ours.bytes == self.bytes => Outcome::Unchanged,
-            Some(before) if before.content_hash == self.next.content_hash => {
-                Outcome::SourceDigestUpdated
-            }
-            _ => Outcome::Published,
-        }
-    }
 }
 
 impl Copier {

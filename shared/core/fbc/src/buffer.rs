@@ -2,7 +2,9 @@ use std::io::{self, Read};
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::stream::PEEK;
+/// Number of bytes in which the decoder looks for the first brace; `bufio`'s default buffer size in
+/// Go.
+pub(crate) const PEEK: usize = 4096;
 
 /// Memory of chunks that were dropped, for new chunks of any file. Without it, to get new memory
 /// for each chunk takes a twentieth of the processor time of a publication.
@@ -106,6 +108,11 @@ impl Drop for Buffer {
             buffers.free().push(std::mem::take(&mut self.memory));
         }
     }
+}
+
+/// Returns the number of line feeds in `bytes`.
+pub(crate) fn newlines(bytes: &[u8]) -> usize {
+    memchr::memchr_iter(b'\n', bytes).count()
 }
 
 #[cfg(test)]

@@ -2,9 +2,10 @@ use std::io::Read;
 
 use work::Budget;
 
+use crate::buffer::{Buffer, PEEK, newlines};
 use crate::error::{FbcError, FbcErrorKind};
-use crate::stream::{self, Decoder, Mode, PEEK, newlines};
-use crate::{ChunkBuffers, FbcLimits, buffer::Buffer, canon::LineBuilder, json, meta::Meta, yaml};
+use crate::stream::{self, Decoder, Mode};
+use crate::{ChunkBuffers, FbcLimits, canon::LineBuilder, json, meta::Meta, yaml};
 
 /// Splits a file into chunks of whole documents, so that a file of any size needs little memory.
 ///

@@ -1,13 +1,10 @@
 //! Reads the stream of documents in a file as JSON or YAML, by the rules of apimachinery's
 //! `YAMLOrJSONDecoder`.
 
+use crate::buffer::{PEEK, newlines};
 use crate::error::{FbcError, FbcErrorKind};
 use crate::meta::{self, DocumentPosition, Meta};
 use crate::{FbcLimits, canon::LineBuilder, chunks::Chunk, json, yaml};
-
-/// Number of bytes in which the decoder looks for the first brace; `bufio`'s default buffer size in
-/// Go.
-pub(crate) const PEEK: usize = 4096;
 
 /// Format of the next documents in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,11 +171,6 @@ impl<'a> Decoder<'a> {
         let line = self.chunk.lines + newlines(&self.chunk.bytes[..at]) + 1;
         FbcError::new(self.documents + 1, Some(line), kind)
     }
-}
-
-/// Returns the number of line feeds in `bytes`.
-pub(crate) fn newlines(bytes: &[u8]) -> usize {
-    memchr::memchr_iter(b'\n', bytes).count()
 }
 
 /// Returns the offset at which YAML starts after a JSON value that ended at `at`: after white

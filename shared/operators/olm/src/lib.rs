@@ -7,6 +7,7 @@ mod facts;
 mod first_days;
 mod graph;
 mod icon;
+mod icon_kind;
 mod lifecycle;
 mod package;
 mod parser;
@@ -26,7 +27,8 @@ pub use compare::{ChangedShard, changed_shards};
 pub use facts::{FACT_KINDS, FactKind, FactsBuilder, RecordedShard, Recorder};
 pub use first_days::{PackageBundles, first_days};
 pub use graph::{ChannelGraph, GraphEntry, GraphFault};
-pub use icon::{Icon, IconKind};
+pub use icon::Icon;
+pub use icon_kind::IconKind;
 pub use lifecycle::{
     Day, DayError, LIFECYCLES, Lifecycle, LifecyclePhase, LifecyclePlatform, LifecycleVersion,
 };
@@ -45,11 +47,11 @@ pub use search::{
 };
 pub use upgrade::{
     EntryHits, FewestSteps, FirstSteps, UpgradeEntry, UpgradeGraph, UpgradeRule, UpgradeStarts,
-    UpgradeStep, UpgradeWay, WayHit, comparable_version,
+    UpgradeStep, UpgradeWay, WayHit,
 };
 pub use validate::{
     CSV_METADATA, FINDINGS, FINDINGS_MAX, ICON, RELATED_IMAGES, Rule, RuleViolation, SchemaCounts,
     Severity, Shape, ShapeField, ShardValidator, ValidationSummary, decode_base64, field_position,
     is_cache_key,
 };
-pub use version::{VersionRange, VersionSpan, parse_version};
+pub use version::{VersionRange, VersionSpan, comparable_version, parse_version};

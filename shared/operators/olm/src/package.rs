@@ -5,7 +5,7 @@ use semver::Version;
 use serde::{Deserialize, Serialize};
 
 use crate::graph::{GraphEntry, GraphFault, chain, heads};
-use crate::upgrade::comparable_version;
+use crate::version::comparable_version;
 
 /// Content of one Package. Several Metas with one schema and name, which OLM refuses, are merged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

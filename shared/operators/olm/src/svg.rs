@@ -5,8 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use roxmltree::{Document, Node, NodeId, ParsingOptions};
 
-use crate::decode_base64;
-use crate::icon::IconKind;
+use crate::{IconKind, decode_base64};
 
 /// Maximum number of nodes of a document. The largest real icon has 225 elements.
 const NODES_MAX: u32 = 20_000;

@@ -17,7 +17,7 @@ pub use self::first::{EntryHits, FirstSteps, WayHit};
 use self::ranges::RangeIndex;
 pub use self::starts::UpgradeStarts;
 pub use self::way::UpgradeWay;
-use crate::version::{VersionSpan, parse_version};
+use crate::version::{VersionSpan, comparable_version};
 use crate::{Channel, ChannelEntry, Package, VersionRange};
 
 /// Upgrade graph of a channel that may be broken: every upgrade between two of its entries, and
@@ -98,12 +98,6 @@ pub enum UpgradeRule {
     /// The entry names the bundle in `replaces`.
     #[strum(to_string = "replace")]
     Replaces,
-}
-
-/// Reads a version as OLM compares it: without build metadata. A leading `v` is allowed, as people
-/// write it.
-pub fn comparable_version(text: &str) -> Option<Version> {
-    parse_version(text.strip_prefix('v').unwrap_or(text))
 }
 
 impl UpgradeStep {

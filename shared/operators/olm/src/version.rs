@@ -272,6 +272,12 @@ fn next(version: &str, number: usize) -> Option<String> {
     Some(parts.join("."))
 }
 
+/// Reads a version as OLM compares it: without build metadata. A leading `v` is allowed, as people
+/// write it.
+pub fn comparable_version(text: &str) -> Option<Version> {
+    parse_version(text.strip_prefix('v').unwrap_or(text))
+}
+
 #[cfg(test)]
 mod tests {
     use rstest::rstest;

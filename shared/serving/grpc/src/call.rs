@@ -14,7 +14,10 @@ use tonic::Status;
 use tracing::Instrument;
 use work::{ClientMemory, HeldMemory};
 
-use crate::{AnswerError, catalogs::IndexedState, codec::FinishedMessage, routes::ApiParts};
+use crate::catalogs::IndexedState;
+use crate::codec::FinishedMessage;
+use crate::contents::ContentCache;
+use crate::{AnswerError, GrpcMetrics, RegistryCatalogs};
 
 /// Messages that a call makes ahead of its client. Windows of HTTP/2 decide when the next one is
 /// asked for.
@@ -22,6 +25,13 @@ const MESSAGES_AHEAD: usize = 1;
 
 /// Value of the metadata `x-acknowledge-experimental` that experimental methods want.
 const ACKNOWLEDGED: &str = "true";
+
+/// Parts of the API that all calls share.
+pub(crate) struct ApiParts {
+    pub(crate) catalogs: Arc<RegistryCatalogs>,
+    pub(crate) metrics: GrpcMetrics,
+    pub(crate) contents: ContentCache,
+}
 
 /// Method, host and metadata of a request.
 #[derive(Clone)]

@@ -17,7 +17,10 @@ use crate::olm_v0::api::{
     CustomSchemasRequest, GetBundleRequest, GetReplacementRequest, GroupVersionKind,
 };
 use crate::olm_v0::{ApiIndex, BundlePlace, meta_struct};
-use crate::{AnswerError, call::ApiCall, routes::REGISTRY};
+use crate::{AnswerError, call::ApiCall};
+
+/// Name of the service of the registry API.
+pub(crate) const REGISTRY: &str = "api.Registry";
 
 /// Length from which the message of a bundle is made outside of the threads that serve connections,
 /// in bytes.

@@ -18,12 +18,10 @@ use tonic::{Response, Status, server::Grpc};
 use tonic_reflection::server::Builder;
 use tower::service_fn;
 
-use crate::call::{self, ApiCall, CallHead};
+use crate::call::{self, ApiCall, ApiParts, CallHead};
 use crate::codec::FinishedCodec;
-use crate::{AnswerError, GrpcMetrics, RegistryCatalogs, contents::ContentCache, methods};
-
-/// Name of the service of the registry API.
-pub(crate) const REGISTRY: &str = "api.Registry";
+use crate::methods::{self, REGISTRY};
+use crate::{AnswerError, GrpcMetrics, RegistryCatalogs, contents::ContentCache};
 
 const EXPERIMENTAL: &str = "api.ExperimentalRegistry";
 const HEALTH: &str = "grpc.health.v1.Health";
@@ -103,13 +101,6 @@ pub fn router(catalogs: Arc<RegistryCatalogs>, metrics: GrpcMetrics) -> Router {
         )
         .add(HEALTH, "Check", methods::check_health);
     add_reflection(routes.router)
-}
-
-/// Parts of the API that all calls share.
-pub(crate) struct ApiParts {
-    pub(crate) catalogs: Arc<RegistryCatalogs>,
-    pub(crate) metrics: GrpcMetrics,
-    pub(crate) contents: ContentCache,
 }
 
 struct Routes {

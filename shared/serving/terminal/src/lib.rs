@@ -3,7 +3,9 @@
 mod exit;
 mod output;
 mod table;
+mod wrapping;
 
 pub use exit::Exit;
 pub use output::*;
-pub use table::{print_marked, print_rows, wrapped};
+pub use table::{print_marked, print_rows};
+pub use wrapping::wrapped;

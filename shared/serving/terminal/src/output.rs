@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use model::CatalogName;
 use serde::Serialize;
 
-use crate::table::wrapped;
+use crate::wrapping::wrapped;
 
 /// Longest text in a cell or a line, in characters. Names and messages of a catalog may have any
 /// length.

@@ -1,11 +1,12 @@
 //! Tables and remarks that fit a terminal: what is too wide is wrapped, and nothing is cut off.
 
+use std::iter;
 use std::ops::Range;
-use std::{io, iter};
 
 use comfy_table::{ColumnConstraint, Width, presets};
 
 use crate::output::{RED, RESET, printable, write_out};
+use crate::wrapping::columns;
 
 /// Spaces around a cell.
 const PADDING: usize = 2;
@@ -24,12 +25,6 @@ pub fn print_marked(
     failed: impl Iterator<Item = bool>,
 ) -> anyhow::Result<()> {
     write_out(&laid_out(heads, rows, failed, columns()))
-}
-
-/// Returns the number of columns of the terminal; `None` for a file or a pipe.
-fn columns() -> Option<usize> {
-    let (width, _) = terminal_size::terminal_size_of(io::stdout())?;
-    Some(width.0.into())
 }
 
 /// Returns the lines of a table.
@@ -161,31 +156,6 @@ fn row_lines(row: &[String], widths: &[usize]) -> Vec<String> {
     table.to_string().lines().map(str::to_owned).collect()
 }
 
-/// Breaks a text at spaces into lines that fit the terminal, unless a word does not. Continued
-/// lines are indented. In a file or a pipe it is one line.
-pub fn wrapped(text: &str) -> String {
-    wrapped_in(text, columns().unwrap_or(usize::MAX))
-}
-
-fn wrapped_in(text: &str, most: usize) -> String {
-    let mut text_lines = String::new();
-    let mut width = 0;
-    for (at, word) in text.split(' ').enumerate() {
-        let chars = word.chars().count();
-        if at == 0 {
-            width = chars;
-        } else if width + 1 + chars <= most {
-            text_lines.push(' ');
-            width += 1 + chars;
-        } else {
-            text_lines += "\n  ";
-            width = 2 + chars;
-        }
-        text_lines += word;
-    }
-    text_lines + "\n"
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -234,18 +204,5 @@ mod tests {
         assert_eq!(table(&rows, Some(30)), lines.join("\n") + "\n");
         let whole = table(&rows, Some(39));
         assert_eq!(whole.lines().count(), 3, "{whole}");
-    }
-
-    #[test]
-    fn wrapped_lines_fit_and_keep_all_words() {
-        let text = "word ".repeat(60);
-        let lines = wrapped_in(text.trim_end(), 80);
-        assert!(
-            lines.lines().all(|line| line.chars().count() <= 80),
-            "{lines}"
-        );
-        assert!(lines.split_whitespace().eq(text.split_whitespace()));
-        let long = "x".repeat(200);
-        assert_eq!(wrapped_in(&long, 80), format!("{long}\n"));
     }
 }

@@ -6,7 +6,7 @@ use store::Store;
 use super::{Archive, ArchiveError};
 use crate::{
     Copier, CopyProgress, Origin, SyncError, SyncOptions, SyncReport, copier::CopyState,
-    plan::Planned,
+    planned::Planned,
 };
 
 /// Imports an archive into a store: checks everything, then writes everything, pointers last.

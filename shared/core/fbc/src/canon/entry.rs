@@ -1,6 +1,6 @@
 use std::ops::Range;
 
-use crate::canon::{memory::MemoryMeter, offset};
+use crate::canon::memory::{MemoryMeter, offset};
 use crate::json;
 
 /// Marks a key that is found in [`EscapedKeys`], not in the text.

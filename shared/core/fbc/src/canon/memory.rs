@@ -153,6 +153,11 @@ impl FbcLimits {
     }
 }
 
+/// Returns an offset in 32 bits. [`MemoryMeter`] keeps every list below that.
+pub(super) fn offset(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use work::Budget;

@@ -21,18 +21,13 @@ use work::Budget;
 
 use crate::{FbcLimits, error::FbcErrorKind};
 use entry::{ESCAPED, EscapedKeys, ObjectEntry, UnsortedObject};
-use memory::{MemoryMeter, Text};
+use memory::{MemoryMeter, Text, offset};
 
 /// Kind of a JSON container: object or array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Container {
     Object,
     Array,
-}
-
-/// Returns an offset in 32 bits. [`MemoryMeter`] keeps every list below that.
-fn offset(at: usize) -> u32 {
-    u32::try_from(at).unwrap_or(u32::MAX)
 }
 
 /// An object or array that is not closed yet.

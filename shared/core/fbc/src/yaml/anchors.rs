@@ -4,7 +4,7 @@ use std::{collections::HashMap, ops::Range};
 
 use crate::{canon::memory::MemoryMeter, error::FbcErrorKind};
 
-use super::YamlError;
+use super::error::YamlError;
 use super::source::{YamlPart, YamlSource};
 
 /// Memory that the parser takes for the name of an anchor, and [`Tape`] for its place, in bytes:

@@ -6,8 +6,8 @@ use crate::canon::text::{float, quote};
 use crate::canon::{Container, LineBuilder};
 use crate::{FbcLimits, canon::memory::Text, error::FbcErrorKind};
 
-use super::YamlError;
 use super::anchors::{AliasBudget, Tape};
+use super::error::YamlError;
 use super::resolve::{ScalarValue, float_key, resolve};
 use super::source::{Scalar, YamlPart, YamlSource};
 

@@ -1,6 +1,6 @@
 use std::borrow::Cow;
 
-use crate::{error::FbcErrorKind, stream::newlines};
+use crate::{buffer::newlines, error::FbcErrorKind};
 
 /// Returns the text of a document in UTF-8, or in UTF-16 with a byte order mark. An error carries
 /// its line.

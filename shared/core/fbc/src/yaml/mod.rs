@@ -3,6 +3,7 @@
 mod anchors;
 mod build;
 mod encoding;
+mod error;
 mod resolve;
 mod separator;
 mod source;
@@ -15,17 +16,12 @@ use work::Budget;
 use crate::{FbcLimits, canon::LineBuilder, error::FbcErrorKind};
 
 use build::DocumentBuilder;
+pub(crate) use error::YamlError;
 use source::YamlSource;
 
 /// Memory that the parser takes for a `%TAG` directive, in bytes: an entry of a B-tree whose nodes
 /// are half empty, and two short strings.
 const DIRECTIVE_BYTES: usize = 192;
-
-/// Error on a line of a YAML document.
-pub(crate) struct YamlError {
-    pub(crate) line: Option<usize>,
-    pub(crate) kind: FbcErrorKind,
-}
 
 /// Parses one part of a stream and calls `emit` for every document in it that is not null.
 ///

@@ -7,7 +7,7 @@ use memchr::memmem;
 
 use crate::{FbcLimits, canon::Container, error::FbcErrorKind};
 
-use super::{YamlError, separator};
+use super::{error::YamlError, separator};
 
 /// Tags that say more about a scalar than `!!str`, as far as go-yaml knows them.
 const TAGS: [&str; 7] = [

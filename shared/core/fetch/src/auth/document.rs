@@ -7,7 +7,9 @@ use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::Deserialize;
 
-use crate::auth::{CredentialsError, Login, TOKEN_USER, helper};
+use crate::auth::error::CredentialsError;
+use crate::auth::helper;
+use crate::auth::login::{Login, TOKEN_USER};
 
 /// Names of Docker Hub that share one login in docker.
 const DOCKER_HUB: [&str; 3] = ["docker.io", "index.docker.io", "registry-1.docker.io"];

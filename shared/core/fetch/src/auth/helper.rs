@@ -9,7 +9,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use crate::auth::CredentialsError;
+use crate::auth::error::CredentialsError;
 
 /// Maximum time for one helper. Some ask a cloud, which takes seconds.
 const TIMEOUT: Duration = Duration::from_secs(30);

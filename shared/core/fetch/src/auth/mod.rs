@@ -1,7 +1,9 @@
 //! Credentials, from the files and helpers of podman, skopeo and docker.
 
 mod document;
+mod error;
 mod helper;
+mod login;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,68 +13,8 @@ use parking_lot::RwLock;
 
 use crate::auth::document::AuthDocument;
 
-/// User in whose place a token is sent, as docker does it.
-const TOKEN_USER: &str = "<token>";
-
-/// Credentials for one repository and their origin.
-// Without `Debug`, so that nothing prints them.
-#[derive(Clone)]
-pub struct Login {
-    /// Name of the user, for basic authentication.
-    pub user: String,
-    /// Password of the user, or a token that stands for a login.
-    pub password: String,
-    /// Origin for error messages: a file, or a helper named in it.
-    pub origin: String,
-}
-
-impl Login {
-    /// Returns the token that stands for a login, if there is one in place of a password.
-    pub fn identity_token(&self) -> Option<&str> {
-        if self.user != TOKEN_USER {
-            return None;
-        }
-        Some(&self.password)
-    }
-}
-
-/// A failure to read configured credentials. No message quotes a file or a helper, because that may
-/// be the secret.
-#[derive(Debug, thiserror::Error)]
-pub enum CredentialsError {
-    /// A credential file that cannot be read.
-    #[error("cannot read the credentials file {path}", path = .path.display())]
-    Read {
-        /// Path of the file on this machine.
-        path: PathBuf,
-        /// The underlying error, which the chain prints after this one.
-        source: std::io::Error,
-    },
-    /// A document of another format than `podman login` writes.
-    #[error("the credentials in {origin} are not valid: {why}")]
-    Format {
-        /// The file, or the name of a document in memory.
-        origin: String,
-        /// The position of the problem, without a quote.
-        why: String,
-    },
-    /// A credential helper that cannot be started.
-    #[error("cannot run the credential helper {helper}")]
-    Run {
-        /// Name of the program, `docker-credential-` and its short name.
-        helper: String,
-        /// The underlying error, which the chain prints after this one.
-        source: std::io::Error,
-    },
-    /// A credential helper that failed, timed out or answered nonsense.
-    #[error("the credential helper {helper} failed: {why}")]
-    Helper {
-        /// Name of the program, `docker-credential-` and its short name.
-        helper: String,
-        /// The cause in words, without any output of the helper.
-        why: String,
-    },
-}
+pub use error::CredentialsError;
+pub use login::Login;
 
 /// Files that may hold credentials, in the order in which podman reads them.
 #[derive(Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use pgp::packet::{
 use pgp::ser::Serialize;
 use pgp::types::{KeyDetails, PublicParams, SignedUser, Tag, Timestamp};
 
-use crate::openpgp::error;
+use crate::openpgp::packets::error;
 
 /// Minimum size of an RSA modulus, in bits: the minimum for keys of cosign too.
 const RSA_BITS_MIN: u16 = 2048;

@@ -5,7 +5,7 @@ use crate::policy::{OpenPgpError, SignedMessage};
 use pgp::packet::{CompressedData, LiteralData, Packet, Signature, SignatureType, SubpacketData};
 
 use crate::openpgp::certificate::{CertificateKey, hashed, is_trusted, seconds};
-use crate::openpgp::{error, packets};
+use crate::openpgp::packets::{error, packets};
 
 /// Maximum size of a message, also decompressed, in bytes. It holds a name, a digest and one
 /// signature: 1 to 2 KiB.

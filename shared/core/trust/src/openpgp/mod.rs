@@ -2,6 +2,7 @@
 
 mod certificate;
 mod message;
+mod packets;
 
 use std::io::Read;
 use std::sync::Arc;
@@ -9,9 +10,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use pgp::armor::Dearmor;
 use pgp::composed::{Deserializable, SignedPublicKey};
-use pgp::packet::{Packet, PacketParser, PacketTrait as _};
+use pgp::packet::{Packet, PacketTrait as _};
 
 use crate::openpgp::certificate::{CertificateKey, signing_keys};
+use crate::openpgp::packets::{error, is_unknown, packets};
 use crate::policy::{Keyring, OpenPgpError, SignedMessage};
 
 /// Keys of all trusted key files that may sign.
@@ -48,39 +50,6 @@ fn now() -> u64 {
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default()
         .as_secs()
-}
-
-fn error(what: impl std::fmt::Display) -> OpenPgpError {
-    OpenPgpError(what.to_string())
-}
-
-/// Returns all packets (RFC 9580, section 4) of `bytes`, at most `most`. A packet may be an error.
-/// Fails if other bytes follow the packets.
-pub(crate) fn packets(
-    mut bytes: &[u8],
-    most: usize,
-) -> Result<Vec<pgp::errors::Result<Packet>>, OpenPgpError> {
-    let mut packets = Vec::new();
-    while !bytes.is_empty() {
-        if packets.len() == most {
-            return Err(error(format!("there are more than {most} packets")));
-        }
-        // The parser takes an incomplete header for the end of the input, so each packet has its
-        // own parser, and only the rest of the bytes tells if the input ends.
-        let packet = PacketParser::new(&mut bytes).next();
-        packets.push(packet.ok_or_else(|| error("the last packet breaks off"))?);
-    }
-    Ok(packets)
-}
-
-/// Returns true if a packet has an unknown type or version, so that it may be skipped (RFC 9580,
-/// section 4.3).
-pub(crate) fn is_unknown(why: &pgp::errors::Error) -> bool {
-    match why {
-        pgp::errors::Error::Unsupported { .. } => true,
-        pgp::errors::Error::InvalidPacketContent { source } => is_unknown(source),
-        _ => false,
-    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,15 @@ use model::{
 use publish::DatedGcState;
 use store::{Stat, Store, StoreExt, put_object, read_usable};
 
-use super::{DELETING_MAX, GcError, GcOptions, GcReport, GcStep, marks::Marks};
+use super::error::GcError;
+use super::marks::Marks;
+use super::options::GcOptions;
+use super::report::{GcReport, GcStep};
+
+/// Time for which deletes may be sent after `deleting` began. With 15 minutes for which a signature
+/// of S3 lives, and 15 for a clock that is wrong, every delete has landed well before the state
+/// ends.
+const DELETING_MAX: Duration = Duration::from_secs(30 * 60);
 
 /// Number of times that a step starts again because a publication spared something meanwhile.
 const STEP_ATTEMPTS: u32 = 3;

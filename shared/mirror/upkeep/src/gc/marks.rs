@@ -5,7 +5,9 @@ use futures_util::{StreamExt, stream};
 use model::{CatalogName, Catalogs, Current, Key, ObjectKey, ObjectRef, Snapshot};
 use store::{ReadError, Store, StoreExt, read_stored};
 
-use super::{GcError, Retention, UnreadableState};
+use super::error::GcError;
+use super::options::Retention;
+use super::report::UnreadableState;
 
 /// Number of pointers that are read at a time: each is one small request. One after the other, a
 /// thousand catalogs would take minutes.

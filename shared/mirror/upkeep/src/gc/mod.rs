@@ -8,134 +8,27 @@
 //! work twice, and one that dies stops no one.
 
 mod collector;
+mod error;
 mod marks;
+mod options;
 mod report;
 
 use std::{sync::Arc, time::Duration};
 
-use model::PREVIOUS_MAX;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
-use publish::{Env, metric};
-use store::{ReadError, Store, StoreError};
+use publish::metric;
+use store::Store;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use self::collector::Collector;
+pub use self::error::GcError;
+pub use self::options::{GcOptions, Retention};
 pub use self::report::{GcReport, GcStep, NextStep, UnreadableState};
-
-const DAY: Duration = Duration::from_secs(24 * 3600);
-
-/// Time for which deletes may be sent after `deleting` began. With 15 minutes for which a signature
-/// of S3 lives, and 15 for a clock that is wrong, every delete has landed well before the state
-/// ends.
-const DELETING_MAX: Duration = Duration::from_secs(30 * 60);
-
-/// Earlier publications that are kept besides what is published.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Retention {
-    /// Maximum number of earlier publications of a catalog. Default: all that `current.json`
-    /// remembers, 16.
-    pub generations: usize,
-    /// Maximum time after an earlier publication was replaced. Default: 30 days.
-    pub max_age: Duration,
-    /// Time after its replacement for which an earlier publication is kept in any case. Default: 24
-    /// h, for which shared caches may serve a stale `current.json` (`stale-if-error`).
-    pub grace: Duration,
-}
-
-impl Default for Retention {
-    fn default() -> Self {
-        Self {
-            generations: PREVIOUS_MAX,
-            max_age: 30 * DAY,
-            grace: DAY,
-        }
-    }
-}
-
-impl Retention {
-    /// Replaces the values that are given. `days` are those of [`Retention::max_age`].
-    #[must_use]
-    pub fn with(
-        self,
-        generations: Option<usize>,
-        days: Option<u64>,
-        grace: Option<Duration>,
-    ) -> Self {
-        let max_age = match days {
-            Some(days) => Duration::from_secs(days.saturating_mul(DAY.as_secs())),
-            None => self.max_age,
-        };
-        Self {
-            generations: generations.unwrap_or(self.generations),
-            max_age,
-            grace: grace.unwrap_or(self.grace),
-        }
-    }
-}
-
-/// Options of one run of garbage collection.
-#[derive(Debug, Clone, Default)]
-pub struct GcOptions {
-    /// Earlier publications whose objects are kept. Default: those of the last 30 days, at most 16
-    /// of each catalog.
-    pub retention: Retention,
-    /// Takes all steps at once, without the waits. Safe only while no other process reads or writes
-    /// the store. Default: false.
-    pub offline: bool,
-    /// Writes nothing, and reports what would be condemned. Default: false.
-    pub dry_run: bool,
-    /// Maximum duration of the deletes. What is left is deleted by the next run within the 30
-    /// minutes, or condemned again. Default: none.
-    pub time: Option<Duration>,
-    /// Clocks and randomness. Default: the system's.
-    pub env: Env,
-}
-
-/// Failure of garbage collection. Nothing was condemned then that a catalog names.
-#[derive(Debug, thiserror::Error)]
-pub enum GcError {
-    /// Pointers or published Snapshots cannot be read, so it is not known what they name. Any
-    /// object may be one of theirs: an object does not tell its catalog, and catalogs share
-    /// objects. So nothing can be condemned.
-    #[error(
-        "nothing is collected, because it is unknown which objects these need: {}. `verify --repair-from MIRROR NAME` fetches what is \
-         damaged from a copy, `poll --force NAME` makes it again from the source, `rm NAME` removes a catalog that is not wanted",
-        list(.0)
-    )]
-    Unreadable(Vec<UnreadableState>),
-    /// A document of the store cannot be read.
-    #[error("cannot read the state of garbage collection")]
-    Read(#[from] ReadError),
-    /// The store cannot be listed or written.
-    #[error("cannot collect garbage")]
-    Store(#[from] StoreError),
-    /// The list of condemned objects cannot be compressed.
-    #[error("cannot compress the list of condemned objects")]
-    Compress(#[source] std::io::Error),
-}
-
-fn list(states: &[UnreadableState]) -> String {
-    let mut texts = Vec::new();
-    for state in states {
-        texts.push(format!("{} ({})", state.catalog, state.error));
-    }
-    texts.join("; ")
-}
-
-impl GcError {
-    /// Returns the pointers and Snapshots that have to be repaired.
-    pub fn unreadable(&self) -> &[UnreadableState] {
-        match self {
-            Self::Unreadable(states) => states,
-            _ => &[],
-        }
-    }
-}
 
 /// Takes the one step of garbage collection that is due, or all of them if [`GcOptions::offline`]
 /// is set.

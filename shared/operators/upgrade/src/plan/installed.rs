@@ -2,86 +2,13 @@
 
 use std::collections::HashMap;
 
-use olm::{UpgradeStep, comparable_version};
-use serde::Serialize;
+use olm::comparable_version;
 use work::Budget;
 
 use crate::plan::cluster_objects::ClusterObjects;
-use crate::plan::{PlanCatalog, PlanError};
+use crate::plan::{Installed, InstalledOperator, PlanCatalog, PlanError};
 
 const NO_OPERATOR: &str = "it has no Subscription, no ClusterServiceVersion and no ClusterExtension, and lists no packages";
-
-/// Operator that is installed.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct InstalledOperator {
-    /// Name of the package, or of the ClusterServiceVersion if nothing tells its package.
-    pub package: String,
-    /// Namespace, if it is known.
-    pub namespace: Option<String>,
-    /// Name of the bundle, if it is known.
-    pub bundle: Option<String>,
-    /// Version, if it is known.
-    pub version: Option<String>,
-    /// Channel, if one was chosen.
-    pub channel: Option<String>,
-    /// Name of the CatalogSource or ClusterCatalog that it comes from, if one is chosen.
-    pub source: Option<String>,
-    /// Approval of the steps, for a Subscription.
-    pub install_plan_approval: Option<StepApproval>,
-    /// Version or range that a ClusterExtension allows.
-    #[serde(rename = "pinnedVersion")]
-    pub pin: Option<String>,
-    /// Channels of a ClusterExtension that names none, so that all count, or several. Each of them
-    /// counts.
-    #[serde(skip)]
-    pub channels: Option<Vec<String>>,
-    /// True for a ClusterExtension.
-    #[serde(skip)]
-    pub is_extension: bool,
-    /// True if nothing tells its package.
-    #[serde(skip)]
-    pub lacks_package: bool,
-    /// Values of `olm.maxOpenShiftVersion`, if they are known. Of several the first two.
-    #[serde(skip)]
-    pub max_openshift: Option<Vec<String>>,
-}
-
-/// Approval of the steps of a Subscription: `installPlanApproval`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-pub enum StepApproval {
-    /// OLM v0 takes each step by itself.
-    Automatic,
-    /// A person approves each step.
-    Manual,
-}
-
-/// Operators of a cluster, and what was left out.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Installed {
-    /// Operators in the order of the input. Those that only have a ClusterServiceVersion come last.
-    pub operators: Vec<InstalledOperator>,
-    /// Remarks for people: objects that are no operators yet.
-    pub notices: Vec<String>,
-}
-
-impl InstalledOperator {
-    /// Returns the start of the ways of the operator.
-    pub fn step(&self) -> UpgradeStep {
-        UpgradeStep::start(
-            self.bundle.as_deref().unwrap_or_default(),
-            self.version.as_deref(),
-        )
-    }
-
-    /// Returns true if the operator moves on when its catalog has a step, without approval.
-    pub(crate) fn moves_by_itself(&self) -> bool {
-        if self.is_extension {
-            return self.pin.is_none();
-        }
-        self.install_plan_approval == Some(StepApproval::Automatic)
-    }
-}
 
 impl Installed {
     /// Reads YAML or JSON from kubectl, or lines `package version [channel]`. In a line the name of
@@ -175,18 +102,6 @@ impl Installed {
                 operator.package = (*package).to_owned();
                 operator.lacks_package = false;
             }
-        }
-    }
-}
-
-impl InstalledOperator {
-    /// Returns an operator of which only the name of its bundle is known.
-    pub(crate) fn of_bundle(name: &str) -> Self {
-        Self {
-            package: name.to_owned(),
-            bundle: Some(name.to_owned()),
-            lacks_package: true,
-            ..Self::default()
         }
     }
 }

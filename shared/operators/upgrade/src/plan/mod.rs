@@ -4,6 +4,7 @@ mod cluster_objects;
 mod draw;
 mod error;
 mod image_set;
+mod input;
 mod installed;
 mod known;
 mod operator;
@@ -17,11 +18,11 @@ mod ways;
 
 pub use draw::{GraphFormat, draw};
 pub use error::PlanError;
-pub use installed::{Installed, InstalledOperator, StepApproval};
+pub use input::{Installed, InstalledOperator, PlanCatalog, PlanInput, StepApproval};
 pub use operator::{BundleStep, PlannedOperator, UpgradeOrder};
 pub use package_graph::{ChannelEntries, EntryGraph, PackageGraph};
 pub use support::{OpenShiftMinor, Support, SupportState};
-pub use upgrade_plan::{PlanCatalog, PlanInput, UpgradePlan};
+pub use upgrade_plan::UpgradePlan;
 pub use ways::{ChannelWay, Ways};
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
 //! The order in which operators and their cluster move on.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
-use olm::{Day, Package};
 use serde::Serialize;
 
 use crate::Bounds;
@@ -10,40 +9,10 @@ use crate::plan::planner::Planner;
 use crate::plan::requirements::set_missing;
 use crate::plan::support::PackageSupport;
 use crate::plan::ways::step_bytes;
-use crate::plan::{
-    InstalledOperator, OpenShiftMinor, PlanError, PlannedOperator, SupportState, UpgradeOrder,
-};
+use crate::plan::{PlanCatalog, PlanError, PlanInput, PlannedOperator, SupportState, UpgradeOrder};
 
 /// Place of errors about all operators at once.
 const ALL: &str = "the plan of all operators";
-
-/// Catalog with the packages that are installed.
-#[derive(Debug, Default)]
-pub struct PlanCatalog {
-    /// Name for people.
-    pub name: String,
-    /// Image or other source, as an ImageSetConfiguration names it.
-    pub source: String,
-    /// Names of the CatalogSources and ClusterCatalogs by which clusters use it.
-    pub cluster_names: BTreeSet<String>,
-    /// Packages by name.
-    pub packages: BTreeMap<String, Package>,
-}
-
-/// State of a cluster, and where it goes.
-#[derive(Debug, Clone, Copy)]
-pub struct PlanInput<'a> {
-    /// Installed operators.
-    pub installed: &'a [InstalledOperator],
-    /// Present catalogs.
-    pub from: &'a [PlanCatalog],
-    /// Catalogs after the upgrade of the cluster.
-    pub to: &'a [PlanCatalog],
-    /// Version of OpenShift after the upgrade. Without it `olm.maxOpenShiftVersion` does not count.
-    pub cluster: Option<OpenShiftMinor>,
-    /// Day for which the support is told.
-    pub on: Day,
-}
 
 /// Plan for the operators of a cluster.
 #[derive(Debug, Serialize)]

@@ -2,7 +2,7 @@ use model::Sha256;
 use subtle::{Choice, ConstantTimeEq};
 
 use crate::error::{COST_MAX, FileError};
-use crate::users::VerifiedLogins;
+use crate::users::verified::VerifiedLogins;
 
 /// Users with the hashes of their tokens and passwords. They cannot be printed.
 ///
