@@ -94,7 +94,7 @@ pub struct SearchPackage {
     pub display_name: String,
     /// One sentence about the Package; empty if it has none.
     pub summary: String,
-    /// Default channel.
+    /// Name of the default channel, from whose head the texts are.
     pub channel: String,
     /// Version of the head of the default channel.
     pub version: String,
@@ -106,7 +106,7 @@ pub struct SearchPackage {
     pub categories: Vec<String>,
     /// CPUs that it says it supports, in Go's words; `amd64` if it says nothing.
     pub arches: Vec<String>,
-    /// Keywords of its author.
+    /// Keywords by which its author wants it to be found, such as `backup`.
     pub keywords: Vec<String>,
     /// Kinds of the APIs that it provides.
     pub kinds: Vec<String>,
@@ -129,7 +129,7 @@ pub struct SupportPhase {
     pub name: String,
     /// First day, such as `2026-11-29`.
     pub start: String,
-    /// Last day.
+    /// Last day, which belongs to the phase.
     pub end: String,
 }
 

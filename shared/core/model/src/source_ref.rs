@@ -76,7 +76,7 @@ impl SourceRef {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SourceInput {
-    /// Name of the catalog.
+    /// Name of the catalog, which is published in the same store.
     pub catalog: CatalogName,
     /// Its content hash, by which a composition may stay at this state.
     pub content_hash: Sha256,

@@ -278,7 +278,7 @@ impl Hold {
 pub enum RejectionKind {
     /// The image does not have the label with the folder of a catalog.
     NoLabel,
-    /// Any other.
+    /// Any other error, which the next pull of the same revision would meet again.
     #[default]
     Other,
 }

@@ -8,11 +8,11 @@ use crate::error::Corruption;
 /// all Metas.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct MetaFilter {
-    /// Schema of the Meta.
+    /// Schema of the Meta, such as `olm.bundle`.
     pub schema: String,
     /// Package field of the Meta. The `olm.package` itself has none.
     pub package: String,
-    /// Name of the Meta.
+    /// Name of the Meta, in the field `name`.
     pub name: String,
 }
 

@@ -23,7 +23,7 @@ pub struct RenderSettings {
     /// Level of `all.json.gz` and of the image's layer, from 0 to 12, of libdeflate. Default: 5, a
     /// sixth faster than 6 and 2 % larger.
     pub gzip_level: i32,
-    /// Limits of one catalog.
+    /// Limits of one catalog. Default: far above the largest real one.
     pub limits: RenderLimits,
     /// Bound of the work. Its memory is that for the documents that are parsed. Default: steps for
     /// any real catalog, and 256 MiB of its own; a process that renders several catalogs shares one
@@ -58,7 +58,7 @@ impl Default for RenderSettings {
 /// `.indexignore` excludes count too: they are held until all ignore files are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RenderLimits {
-    /// Limits of one document.
+    /// Limits of each document. More is a problem of its file.
     pub document: fbc::FbcLimits,
     /// Maximum number of documents of all files, counted once more for every link to a file.
     /// Default 500,000: each takes some 200 bytes of memory until the index is written.

@@ -59,10 +59,10 @@ pub struct Addition {
 pub struct Removal {
     /// Name of the package. It is left out as a whole if neither channels nor bundles are named.
     pub package: String,
-    /// Names of channels.
+    /// Channels to leave out, with the bundles that no other channel has.
     #[serde(default)]
     pub channels: Vec<String>,
-    /// Names of bundles.
+    /// Bundles to leave out of all channels.
     #[serde(default)]
     pub bundles: Vec<String>,
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 /// each of its documents.
 const NOTICES_MAX: usize = 1000;
 
-/// Explanation of a composition.
+/// Reasons and remarks of a composition, beside its content.
 #[derive(Debug, Default)]
 pub struct Explanation {
     /// Reason for each bundle, and for each package that was not read; `None` if they are not
@@ -21,7 +21,7 @@ pub struct Explanation {
 /// Reason for which a bundle is in a composition, or is not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Decision {
-    /// Name of the package.
+    /// Name of the package that has the bundle.
     pub package: String,
     /// Name of the bundle; empty if the whole package is meant.
     pub bundle: String,
@@ -29,7 +29,7 @@ pub struct Decision {
     pub version: Option<String>,
     /// True if the bundle is in.
     pub kept: bool,
-    /// Reason, for people.
+    /// Reason for people, such as the range that leaves the bundle out.
     pub reason: String,
 }
 

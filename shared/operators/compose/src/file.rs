@@ -66,7 +66,7 @@ pub struct BlockedImages(Vec<Regex>);
 /// Image of `mirror.additionalImages`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdditionalImage {
-    /// Reference of the image.
+    /// Reference of the image, as the file writes it.
     pub name: String,
     /// Repository in the registry of a site, if it is not that of other images.
     pub target_repository: Option<String>,

@@ -34,7 +34,6 @@ pub(crate) struct PackageOutline {
 }
 
 impl PackageOutline {
-    /// Adds one line.
     pub(crate) fn add(&mut self, package: &str, line: &[u8]) -> Result<(), ComposeError> {
         let part = PackageParser::parse(line);
         if !part.package_lines.is_empty() {

@@ -60,7 +60,7 @@ pub struct ChannelSelection {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SelectedBundle {
-    /// Name of the bundle.
+    /// Name of the bundle, such as `etcdoperator.v0.9.4`.
     pub name: String,
 }
 

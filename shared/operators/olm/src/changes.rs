@@ -152,7 +152,7 @@ pub type TextChange = ValueChange<Option<String>>;
 /// deprecation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deprecation<Message> {
-    /// Target of the deprecation.
+    /// Package, channel or bundle that is deprecated.
     #[serde(flatten)]
     pub target: DeprecationTarget,
     /// Message to the user, for example which channel to use instead.

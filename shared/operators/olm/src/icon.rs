@@ -10,10 +10,10 @@ use crate::{IconKind, decode_base64, svg};
 /// Maximum size of an icon, in bytes. The largest real one has 290 kB.
 const ICON_BYTES_MAX: usize = 512 << 10;
 
-/// Icon of a package.
+/// Icon of a package, which a browser can show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Icon {
-    /// Bytes of the image.
+    /// Bytes of the image, at most 512 KiB.
     pub bytes: Vec<u8>,
     /// Format of the bytes.
     pub kind: IconKind,

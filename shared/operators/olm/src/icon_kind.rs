@@ -7,7 +7,7 @@ const PIXELS_MAX: u64 = 4096 * 4096;
 /// Number of bytes at the start of an SVG image in which its element begins.
 const SVG_START: usize = 4 << 10;
 
-/// Format of an icon.
+/// Format of an icon, as its first bytes tell it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IconKind {
     /// Scalable Vector Graphics.
@@ -34,7 +34,7 @@ impl IconKind {
         }
     }
 
-    /// Returns the media type.
+    /// Returns the media type, such as `image/png`.
     pub const fn media_type(self) -> &'static str {
         match self {
             Self::Svg => "image/svg+xml",

@@ -60,7 +60,7 @@ impl fmt::Display for Day {
 /// Versions of a lifecycle document.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Lifecycle {
-    /// Versions of the package.
+    /// Minor versions of the package, in the order of the document.
     #[serde(default)]
     pub versions: Vec<LifecycleVersion>,
 }
@@ -79,24 +79,24 @@ pub struct LifecycleVersion {
     pub platform_compatibility: Vec<LifecyclePlatform>,
 }
 
-/// Phase of support.
+/// Phase of the support of one version, from day to day.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LifecyclePhase {
-    /// Name of the phase.
+    /// Name of the phase, such as `Full support`.
     pub name: String,
     /// First day, as `YYYY-MM-DD`.
     pub start_date: String,
-    /// Last day.
+    /// Last day, as `YYYY-MM-DD`. It belongs to the phase.
     pub end_date: String,
 }
 
-/// Platform with versions.
+/// Platform and the versions of it on which an operator is supported.
 #[derive(Debug, Clone, Deserialize)]
 pub struct LifecyclePlatform {
     /// Name of the platform, such as `openshift`.
     pub name: String,
-    /// Minor versions of the platform.
+    /// Minor versions of the platform, such as `4.20`.
     #[serde(default)]
     pub versions: Vec<String>,
 }

@@ -50,11 +50,11 @@ pub struct RequiredImages {
 /// Use of an image by one bundle.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ImageUse {
-    /// Name of the Catalog.
+    /// Name of the Catalog that has the bundle.
     pub catalog: String,
-    /// Name of the Package.
+    /// Name of the Package that has the bundle.
     pub package: String,
-    /// Name of the bundle.
+    /// Name of the bundle, such as `etcdoperator.v0.9.4`.
     pub bundle: String,
     /// Name of the image in the bundle; empty for the image of the bundle itself.
     pub name: String,

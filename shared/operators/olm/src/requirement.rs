@@ -18,7 +18,7 @@ pub struct BundleFields<'a> {
     pub name: Cow<'a, str>,
     pub(crate) image: Option<String>,
     pub(crate) related_images: Option<Vec<OlmImage>>,
-    /// Properties of the bundle.
+    /// Properties in the order of the line, those of unknown types too.
     #[serde(borrow)]
     pub properties: Option<Vec<PropertyFields<'a>>>,
 }
@@ -56,19 +56,19 @@ const MAX_OPENSHIFT: &str = "olm.maxOpenShiftVersion";
 pub struct Gvk {
     /// Group of the API; empty for the core of Kubernetes.
     pub group: String,
-    /// Version of the API.
+    /// Version of the API, such as `v1beta1`.
     pub version: String,
-    /// Kind of its objects.
+    /// Kind of the objects of the API, such as `EtcdCluster`.
     pub kind: String,
 }
 
-/// Package that a bundle requires.
+/// Package that a bundle requires, with the versions that will do.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RequiredPackage {
     /// Name of the package.
     pub package_name: String,
-    /// Range of versions that will do.
+    /// Range of versions that will do, as blang writes ranges: `>=1.2.0 <2.0.0`.
     pub version_range: String,
 }
 
@@ -78,9 +78,9 @@ pub struct RequiredPackage {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Constraint {
-    /// API that is required.
+    /// API of which one provider must be there.
     pub gvk: Option<Box<Gvk>>,
-    /// Package that is required.
+    /// Package of which a version in the range must be there.
     pub package: Option<Box<RequiredPackage>>,
     /// Constraints that must all hold.
     pub all: Option<Box<ConstraintList>>,
@@ -90,11 +90,11 @@ pub struct Constraint {
     pub not: Option<Box<ConstraintList>>,
 }
 
-/// Several constraints.
+/// Constraints of `all`, `any` or `not`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct ConstraintList {
-    /// The constraints.
+    /// Constraints in the order of the bundle. They may hold lists again.
     pub constraints: Vec<Constraint>,
 }
 

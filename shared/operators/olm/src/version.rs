@@ -27,7 +27,6 @@ pub struct VersionRange {
 /// Interval of versions.
 pub type VersionSpan = (Bound<Version>, Bound<Version>);
 
-/// One condition of a range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum RangeCondition {
     Above(VersionPlace),

@@ -116,7 +116,6 @@ impl PlacedRule {
     }
 }
 
-/// Policy of one source.
 struct SourcePolicy {
     policy: Policy,
     /// Place of simple signatures, if the registry does not have them.

@@ -25,7 +25,7 @@ use crate::{
     Catalog, PollError, PollOptions, PublishError, Transaction, TransactionOptions, ValidationMode,
 };
 
-/// One poll.
+/// Poll of one catalog, with what does not change between its attempts.
 pub(super) struct Poll<'a> {
     pub(super) mirror: &'a Mirror,
     pub(super) catalog: &'a Catalog,

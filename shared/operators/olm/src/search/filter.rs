@@ -14,13 +14,13 @@ const VALUES_MAX: usize = 50;
 pub enum SearchFacet {
     /// Its name, by which packages are not counted.
     Package,
-    /// Its categories.
+    /// Categories, such as `Database`. A Package may have several.
     Category,
-    /// Its provider.
+    /// Company or community that provides it.
     Provider,
-    /// Its capability level.
+    /// Capability level, such as `Seamless Upgrades`.
     Capability,
-    /// Its CPUs.
+    /// CPUs that it supports, in Go's words, such as `arm64`.
     Arch,
 }
 

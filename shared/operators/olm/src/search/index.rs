@@ -64,19 +64,19 @@ pub enum SearchField {
     Name,
     /// Name for people.
     DisplayName,
-    /// Keywords of the author.
+    /// Keywords that the author has chosen.
     Keywords,
     /// Kinds of the provided APIs.
     Kinds,
-    /// Provider.
+    /// Company or community that provides it.
     Provider,
     /// Sentence about the Package.
     Summary,
-    /// Description of the Package.
+    /// Description of the Package, which may have many pages.
     Description,
 }
 
-/// Question to a [`SearchIndex`].
+/// Question to a [`SearchIndex`]: words, filters, and the part of the answer that is wanted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchQuery {
     /// Words, all of which a Package must have. Without any, all Packages are found.
@@ -95,13 +95,13 @@ pub struct SearchQuery {
 pub struct SearchResults {
     /// Number of the Packages that were found.
     pub total: u64,
-    /// Packages from `offset` on.
+    /// Packages from `offset` on, at most `limit`.
     pub results: Vec<SearchHit>,
     /// Numbers of the Packages that were found, by their values.
     pub facets: FacetCounts,
 }
 
-/// Package that was found.
+/// Package that was found, with the texts that a list shows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SearchHit {
@@ -111,7 +111,7 @@ pub struct SearchHit {
     pub display_name: String,
     /// One sentence about the Package; empty if it has none.
     pub summary: String,
-    /// Default channel.
+    /// Name of the default channel.
     pub channel: String,
     /// Version of the head of the default channel.
     pub version: String,
@@ -119,9 +119,9 @@ pub struct SearchHit {
     pub provider: String,
     /// Capability level; empty if none is named.
     pub capability: String,
-    /// Categories.
+    /// Categories, such as `Database`; empty if none is named.
     pub categories: Vec<String>,
-    /// CPUs that it supports.
+    /// CPUs that it says it supports; `amd64` if it says nothing.
     pub arches: Vec<String>,
     /// Weight of the match: comparable within one answer. 0 without a text.
     pub score: f64,

@@ -175,7 +175,6 @@ impl ClusterObjects {
     }
 }
 
-/// Object of OLM.
 struct OlmObject {
     kind: &'static str,
     fields: Value,

@@ -123,7 +123,6 @@ struct Drawing<'a> {
     text: String,
 }
 
-/// Node of a diagram.
 struct DiagramNode<'a> {
     id: usize,
     /// Version of an entry. A range updates entries only, so that of another bundle does not count.

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::plan::OpenShiftMinor;
 
-/// Operator that is installed.
+/// Operator that a cluster has, as far as the input tells it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InstalledOperator {
@@ -92,13 +92,13 @@ impl InstalledOperator {
 /// Catalog with the packages that are installed.
 #[derive(Debug, Default)]
 pub struct PlanCatalog {
-    /// Name for people.
+    /// Name by which messages call the catalog.
     pub name: String,
     /// Image or other source, as an ImageSetConfiguration names it.
     pub source: String,
     /// Names of the CatalogSources and ClusterCatalogs by which clusters use it.
     pub cluster_names: BTreeSet<String>,
-    /// Packages by name.
+    /// Packages that are installed, by name.
     pub packages: BTreeMap<String, Package>,
 }
 
@@ -107,7 +107,7 @@ pub struct PlanCatalog {
 pub struct PlanInput<'a> {
     /// Installed operators.
     pub installed: &'a [InstalledOperator],
-    /// Present catalogs.
+    /// Catalogs that the cluster uses now.
     pub from: &'a [PlanCatalog],
     /// Catalogs after the upgrade of the cluster.
     pub to: &'a [PlanCatalog],

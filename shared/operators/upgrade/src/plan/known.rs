@@ -30,7 +30,6 @@ pub(super) struct KnownPackage<'a> {
 
 /// Channel of a package as OLM v0 reads it.
 pub(super) struct KnownChannel<'a> {
-    /// Name of the channel.
     pub(super) name: &'a str,
     /// Steps of the channel, or the reason for which OLM v0 refuses it.
     pub(super) steps: Result<FirstSteps<'a>, String>,

@@ -29,7 +29,7 @@ pub enum UpgradeOrder {
     NoWay,
 }
 
-/// Plan for one operator.
+/// Plan for one operator: its ways before and after the upgrade of the cluster, and the verdict.
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedOperator {

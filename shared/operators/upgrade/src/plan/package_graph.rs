@@ -13,11 +13,11 @@ pub struct PackageGraph<'a> {
     pub format_version: u32,
     /// Name of the package.
     pub package: &'a str,
-    /// Channels by name.
+    /// Channels in the order of their names.
     pub channels: Vec<ChannelEntries<'a>>,
 }
 
-/// Entries of a channel.
+/// Channel with its marks and its entries.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChannelEntries<'a> {
@@ -27,7 +27,7 @@ pub struct ChannelEntries<'a> {
     pub is_default: bool,
     /// True if the channel is deprecated.
     pub is_deprecated: bool,
-    /// Entries by the name of their bundle.
+    /// Entries in the order of the names of their bundles.
     pub entries: Vec<EntryGraph<'a>>,
 }
 
@@ -43,9 +43,9 @@ pub struct EntryGraph<'a> {
     pub is_head: bool,
     /// True if the bundle is deprecated.
     pub is_deprecated: bool,
-    /// Bundle that it replaces.
+    /// Bundle that it replaces; `None` for the first of a chain.
     pub replaces: Option<&'a str>,
-    /// Bundles that it skips.
+    /// Bundles that it updates too, and that are passed over on the way to it.
     pub skips: &'a BTreeSet<String>,
     /// Range of versions that it skips.
     pub skip_range: Option<&'a str>,

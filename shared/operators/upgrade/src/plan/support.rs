@@ -43,7 +43,7 @@ impl fmt::Display for OpenShiftMinor {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Support {
-    /// State on the day.
+    /// State on the day; unknown without a document about it.
     pub state: SupportState,
     /// Name of the phase, if the version is in one.
     pub phase: Option<String>,

@@ -26,10 +26,10 @@ struct ProvidedApis {
 /// Entry of a channel of a Package.
 #[derive(Debug, Clone, Copy)]
 pub struct BundlePlace<'i> {
-    /// The Package.
+    /// Package that has the channel.
     pub package: &'i Arc<PackageRecord>,
     pub(super) channel: &'i ChannelRecord,
-    /// The entry.
+    /// Entry of the channel, which names the bundle.
     pub entry: &'i EntryRecord,
 }
 

@@ -16,13 +16,13 @@ pub struct ApiPackage {
     /// Name of the package.
     #[prost(string, tag = "1")]
     pub name: String,
-    /// Channels by name.
+    /// Channels in the order of their names.
     #[prost(message, repeated, tag = "2")]
     pub channels: Vec<ApiChannel>,
     /// Name of the channel that is used if none is named.
     #[prost(string, tag = "3")]
     pub default_channel_name: String,
-    /// Deprecation of the whole package.
+    /// Message of the deprecation of the whole package; `None` if it is not deprecated.
     #[prost(message, optional, tag = "4")]
     pub deprecation: Option<String>,
 }
@@ -36,7 +36,7 @@ pub struct ApiChannel {
     /// Name of the bundle at its head.
     #[prost(string, tag = "2")]
     pub csv_name: String,
-    /// Deprecation of the channel.
+    /// Message of the deprecation of the channel; `None` if it is not deprecated.
     #[prost(message, optional, tag = "3")]
     pub deprecation: Option<String>,
 }
@@ -45,13 +45,13 @@ pub struct ApiChannel {
 /// providers. The field `plural` is never set in an answer, and ignored in a request, as opm does.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct GroupVersionKind {
-    /// Group of the API.
+    /// Group of the API; empty for the core of Kubernetes.
     #[prost(string, tag = "1")]
     pub group: String,
-    /// Version of the API.
+    /// Version of the API, such as `v1beta1`.
     #[prost(string, tag = "2")]
     pub version: String,
-    /// Kind of the objects.
+    /// Kind of the objects, such as `EtcdCluster`.
     #[prost(string, tag = "3")]
     pub kind: String,
 }
@@ -67,7 +67,8 @@ pub struct TypedValue {
     pub value: String,
 }
 
-/// Entry of a channel.
+/// Entry of a channel and one bundle that it updates. An entry that updates several is sent as
+/// often.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct ApiChannelEntry {
     /// Name of the package.

@@ -8,12 +8,12 @@ use model::Sha256;
 /// Position of a line in the uncompressed Shard, in bytes. The newline is a part of it.
 pub type LineRange = Range<u64>;
 
-/// Record of one Package.
+/// Record of one Package: what answers need without reading its Shard, and where its lines are.
 #[derive(Debug, PartialEq, Eq)]
 pub struct PackageRecord {
     /// Name of the Package; empty for the global group.
     pub name: String,
-    /// The sha256 of the lines.
+    /// Hash of the uncompressed lines of the Shard.
     pub lines: Sha256,
     /// Line of the `olm.package`. Without it the Shard has Metas of custom schemas only, and is no
     /// package for the API.
@@ -22,9 +22,9 @@ pub struct PackageRecord {
     pub default_channel: String,
     /// Message of the deprecation of the whole Package.
     pub deprecation: Option<String>,
-    /// Channels by name.
+    /// Channels in the order of their names.
     pub channels: Vec<ChannelRecord>,
-    /// Bundles by name.
+    /// Bundles in the order of their names.
     pub bundles: Vec<BundleRecord>,
     /// Lines of the Metas of each custom schema, in the order of the Shard.
     pub customs: BTreeMap<String, Vec<LineRange>>,
@@ -39,18 +39,18 @@ pub struct ChannelRecord {
     pub name: String,
     /// Message of the deprecation of the channel.
     pub deprecation: Option<String>,
-    /// Entries by name of their bundle.
+    /// Entries in the order of the names of their bundles.
     pub entries: Vec<EntryRecord>,
     /// Position of the head in `entries`.
     pub head: usize,
 }
 
-/// Entry of a channel.
+/// Entry of a channel, and the bundles that it updates.
 #[derive(Debug, PartialEq, Eq)]
 pub struct EntryRecord {
-    /// Position in the bundles of the Package.
+    /// Position in [`PackageRecord::bundles`].
     pub bundle: usize,
-    /// Name of the bundle that it replaces.
+    /// Name of the bundle that it replaces; empty for the first of a chain.
     pub replaces: String,
     /// Names of the bundles that it skips.
     pub skips: Vec<String>,
@@ -65,7 +65,7 @@ pub struct BundleRecord {
     pub name: String,
     /// Its version as the line has it.
     pub version: String,
-    /// Its line.
+    /// Position of its `olm.bundle`.
     pub line: LineRange,
     /// Reference of its image. Without one `ListBundles` sends its manifests.
     pub image: String,
