@@ -48,9 +48,8 @@ pub struct ImageIndex {
 
 /// Entry of an index or a manifest, as written.
 ///
-/// `oci_client::manifest` has such a type too, but its crate is an HTTP client, which a reader of
-/// bytes must not bring along. This type also takes an entry without a media type, and checks
-/// digest and size when it is used.
+/// Takes an entry without a media type too, and checks digest and size when it is used. The README
+/// says why it is not that of `oci-client`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ImageDescriptor {
