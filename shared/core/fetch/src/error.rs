@@ -12,13 +12,13 @@ use reqwest::{StatusCode, Url};
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     /// The server answered 429, too many requests, until the last attempt.
-    #[error("429, too many requests{}", retry_after.map_or_else(String::new, |wait| format!(", it asks to wait {} s", wait.as_secs())))]
+    #[error("429, too many requests{}", wish(*retry_after))]
     RateLimited {
         /// The wait that the server asked for.
         retry_after: Option<Duration>,
     },
     /// 408, 500, 502, 503 or 504 until the last attempt.
-    #[error("{status}, it is not available{}", retry_after.map_or_else(String::new, |wait| format!(", it asks to wait {} s", wait.as_secs())))]
+    #[error("{status}, it is not available{}", wish(*retry_after))]
     Unavailable {
         /// The status that the server sent.
         status: StatusCode,
@@ -93,6 +93,14 @@ pub enum FetchError {
         /// The rule that the URL or the address breaks.
         reason: RedirectRefusal,
     },
+}
+
+/// Returns the wait that a server asks for, as the end of a sentence.
+fn wish(retry_after: Option<Duration>) -> String {
+    match retry_after {
+        Some(wait) => format!(", it asks to wait {} s", wait.as_secs()),
+        None => String::new(),
+    }
 }
 
 /// Server of an exchange.

@@ -139,14 +139,17 @@ pub struct ServerPlace {
 pub enum ServerFault {
     /// 401 to fresh credentials, or without any configured. Holds the file or helper that gave the
     /// credentials, if some were sent.
-    #[error("401, {}", .0.as_deref().map_or_else(|| "it wants credentials and none are configured".to_owned(), |login| format!("the credentials from {login} were refused")))]
+    #[error("401, {}", unauthorized(.0.as_deref()))]
     Unauthorized(Option<String>),
     /// 403: the account, or an anonymous user, may not read it. Holds the same as
     /// [`Self::Unauthorized`].
-    #[error("403, {} may not read it; ask its owner for the right to read it, or use another account", .0.as_deref().map_or_else(|| "anonymous users".to_owned(), |login| format!("the account from {login}")))]
+    #[error(
+        "403, {} may not read it; ask its owner for the right to read it, or use another account",
+        account(.0.as_deref())
+    )]
     Forbidden(Option<String>),
     /// A push that it refuses.
-    #[error("{}, it refuses the push{}", .status.as_u16(), .words.as_deref().map_or_else(String::new, |words| format!(": {words}")))]
+    #[error("{}, it refuses the push{}", .status.as_u16(), reason(.words.as_deref()))]
     PushRefused {
         /// Status of the answer.
         status: reqwest::StatusCode,
@@ -198,6 +201,28 @@ pub enum ServerFault {
     /// A failure of the exchange itself.
     #[error(transparent)]
     Fetch(#[from] FetchError),
+}
+
+/// Returns what is wrong with the credentials of a request, given where they come from.
+fn unauthorized(login: Option<&str>) -> String {
+    match login {
+        Some(login) => format!("the credentials from {login} were refused"),
+        None => "it wants credentials and none are configured".to_owned(),
+    }
+}
+
+fn account(login: Option<&str>) -> String {
+    match login {
+        Some(login) => format!("the account from {login}"),
+        None => "anonymous users".to_owned(),
+    }
+}
+
+fn reason(words: Option<&str>) -> String {
+    match words {
+        Some(words) => format!(": {words}"),
+        None => String::new(),
+    }
 }
 
 impl RequestError for Error {
