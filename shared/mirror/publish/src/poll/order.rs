@@ -46,8 +46,11 @@ impl PollOrder {
         // Each pass completes one level. A cycle, which configuration refuses, ends with the last
         // pass.
         for _ in 0..self.catalogs.len() {
-            let polls = self.catalogs.values();
-            let levels: Vec<usize> = polls.map(|placed| self.level_above(placed)).collect();
+            let levels: Vec<usize> = self
+                .catalogs
+                .values()
+                .map(|placed| self.level_above(placed))
+                .collect();
             let before: Vec<usize> = self.catalogs.values().map(|placed| placed.level).collect();
             if levels == before {
                 return;

@@ -70,10 +70,9 @@ impl DatedGcState {
     /// Returns the age of the state at the read; the longest if there is no document, because
     /// nothing came before.
     pub fn age(&self) -> Duration {
-        match self.since {
-            Some(since) => self.date.duration_since(since).unwrap_or_default(),
-            None => Duration::MAX,
-        }
+        self.since.map_or(Duration::MAX, |since| {
+            self.date.duration_since(since).unwrap_or_default()
+        })
     }
 
     /// Replaces the document if it is still the one that was read. Returns the new state, dated by

@@ -188,11 +188,11 @@ impl Transaction {
         if keys.is_empty() {
             return Ok(());
         }
-        let gc = self
-            .gc
+        self.gc
             .get_or_try_init(|| GcView::read(&*self.store, &self.options.env))
-            .await?;
-        gc.claim(&*self.store, &keys).await
+            .await?
+            .claim(&*self.store, &keys)
+            .await
     }
 
     /// Claims an object and looks if the store has it intact. An object of the published Snapshot
