@@ -60,7 +60,7 @@ async fn remove(
     name: &CatalogName,
     args: &RmArgs,
 ) -> anyhow::Result<usize> {
-    let mut followers = publish::followers(&**store, name).await?;
+    let mut followers = published::followers(&**store, name).await?;
     followers.retain(|follower| !args.names.contains(follower));
     anyhow::ensure!(
         args.force || followers.is_empty(),

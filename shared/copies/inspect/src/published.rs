@@ -3,9 +3,9 @@
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 use model::text::did_you_mean;
-use model::{CatalogName, Document, Sha256, Snapshot};
+use model::{CatalogName, Current, Document, Key, Sha256, Snapshot};
 use reader::{PublishedCatalogs, PublishedState, ReaderError, ReaderSettings};
-use store::Store;
+use store::{ReadError, Store, StoreExt};
 
 use crate::InspectError;
 
@@ -150,6 +150,31 @@ pub async fn some_names(
         return Err(InspectError::refused("the store has no catalogs"));
     }
     Ok(names)
+}
+
+/// Returns the catalogs of the store that are composed of `input` now, or follow it as rings.
+///
+/// # Errors
+/// A store that fails. A pointer that cannot be read follows nothing.
+pub async fn followers(
+    store: &dyn Store,
+    input: &CatalogName,
+) -> Result<Vec<CatalogName>, InspectError> {
+    let mut followers = Vec::new();
+    for name in publish::catalog_names(store).await? {
+        let current = match store
+            .read_document::<Current>(&Key::Current(name.clone()))
+            .await
+        {
+            Ok(current) => current,
+            Err(error @ ReadError::Store(_)) => return Err(error.into()),
+            Err(_) => None,
+        };
+        if current.is_some_and(|(current, _)| current.source.follows(input)) {
+            followers.push(name);
+        }
+    }
+    Ok(followers)
 }
 
 /// Returns the receipt of the named catalogs, or of all.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, UNIX_EPOCH};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
-use model::{CatalogName, Catalogs, Current, DocumentError, Key};
+use model::{CatalogName, Catalogs, DocumentError, Key};
 use store::{Listed, ReadError, Store, StoreError, StoreExt, Version};
 
 /// Number of catalogs whose pointers are looked at at a time: each is one small request.
@@ -234,31 +234,6 @@ pub async fn remove(store: &dyn Store, catalog: &CatalogName) -> Result<Option<u
         restore_name(store, catalog, false).await?;
     }
     Ok((was_listed || removed > 0).then_some(removed))
-}
-
-/// Returns the catalogs of the store that are composed of `input` now, or follow it as rings.
-///
-/// # Errors
-/// [`ReadError`] if the store fails. A pointer that cannot be read follows nothing.
-pub async fn followers(
-    store: &dyn Store,
-    input: &CatalogName,
-) -> Result<Vec<CatalogName>, ReadError> {
-    let mut followers = Vec::new();
-    for name in catalog_names(store).await? {
-        let current = match store
-            .read_document::<Current>(&Key::Current(name.clone()))
-            .await
-        {
-            Ok(current) => current,
-            Err(error @ ReadError::Store(_)) => return Err(error),
-            Err(_) => None,
-        };
-        if current.is_some_and(|(current, _)| current.source.follows(input)) {
-            followers.push(name);
-        }
-    }
-    Ok(followers)
 }
 
 #[cfg(test)]

@@ -15,9 +15,7 @@ pub use catalog::{
     Catalog, CatalogSource, ComposedInput, ComposedSource, ComposedSourceError, InputPlace,
     InputRole, PulledSource, ValidationMode, ValidationModeError,
 };
-pub use catalogs::{
-    catalog_names, drop_stale_names, followers, is_listed, names_of_pointers, remove,
-};
+pub use catalogs::{catalog_names, drop_stale_names, is_listed, names_of_pointers, remove};
 pub use env::Env;
 pub use error::PollError;
 pub use hold::{HoldSettings, release};

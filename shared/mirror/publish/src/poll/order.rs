@@ -35,11 +35,9 @@ impl PollOrder {
 
     /// Returns the level above the inputs of a catalog.
     fn level_above(&self, placed: &PlacedPoll) -> usize {
-        let inputs = placed
-            .inputs
-            .iter()
-            .filter_map(|input| self.catalogs.get(input));
-        inputs.map(|input| input.level + 1).max().unwrap_or(0)
+        let inputs = placed.inputs.iter();
+        let levels = inputs.filter_map(|input| Some(self.catalogs.get(input)?.level + 1));
+        levels.max().unwrap_or(0)
     }
 
     fn set_levels(&mut self) {

@@ -166,8 +166,10 @@ impl Transaction {
                 .chain([current.snapshot])
                 .map(ObjectKey::from)
                 .collect();
-            let snapshot = Some(snapshot);
-            return Ok(BaseSnapshot { snapshot, named });
+            return Ok(BaseSnapshot {
+                snapshot: Some(snapshot),
+                named,
+            });
         }
         Ok(BaseSnapshot::default())
     }
