@@ -270,6 +270,8 @@ fn plan_reads_lists_and_prints_table_json_and_image_set() {
          > either
          1 plan none.txt --store store --from demo --to demo
          ! none.txt
+         1 plan - --store store --from demo --to demo
+         ! standard input: it has no Subscription
          1 plan cache.txt --store store --from demo --to demos
          ! did you mean demo?
          2 plan cache.txt --store store --from demo

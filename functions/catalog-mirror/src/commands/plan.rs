@@ -129,13 +129,19 @@ async fn read_installed(path: &Path, bounds: &Arc<Bounds>) -> anyhow::Result<Ins
     let path = path.to_owned();
     let own = bounds.clone();
     let read = work::run(bounds.budget.clone(), move || {
-        let text = if path == Path::new("-") {
+        let is_input = path == Path::new("-");
+        let place = if is_input {
+            "standard input".to_owned()
+        } else {
+            path.display().to_string()
+        };
+        let text = if is_input {
             io::read_to_string(io::stdin())
         } else {
             fs::read_to_string(&path)
         };
-        let place = || path.display().to_string();
-        Installed::parse(&text.with_context(place)?, &own.budget).with_context(place)
+        let text = text.with_context(|| place.clone())?;
+        Installed::parse(&text, &own.budget).context(place)
     });
     read.await?
 }
