@@ -49,7 +49,7 @@ fn kind_in_words(kind: &str) -> Option<&'static str> {
         "a map" | "map" | "mapping start" => "a mapping",
         "a string" | "string scalar" => "a text",
         "path string" => "a path",
-        "a boolean" => "true or false",
+        "a boolean" | "boolean" => "true or false",
         "null" | "unit value" => "nothing",
         "i64" | "u16" | "u32" | "u64" | "usize" => "a whole number",
         _ if kind.starts_with("struct ") => "a mapping",
