@@ -409,11 +409,8 @@ fn installed() -> Value {
 
 /// Returns the options and values that may change what a command prints.
 fn variations(help: &Help) -> Vec<String> {
-    let mut variations = vec![
-        String::new(),
-        "-vv".to_owned(),
-        "-vv --log-format json".to_owned(),
-    ];
+    // What a command prints without options is in the first.
+    let mut variations = vec!["-vv".to_owned(), "-vv --log-format json".to_owned()];
     let options = help.options.iter();
     for option in options.filter(|option| !APART.contains(&option.name.as_str())) {
         let values = option.values.iter();

@@ -9,14 +9,14 @@ async fn carry_prune_after_ten_deliveries_leaves_what_the_kept_states_need() {
     let transfer = Transfer::start().await;
     let to = format!("http://{}/olm --store store", transfer.target.host());
     let deliver = |month: usize| {
+        // Publications have whole seconds, and a later delivery is one of a later second.
+        std::thread::sleep(Duration::from_millis(1100));
         let disk = format!("disk{}", month.min(6));
         transfer.publish_months(month.saturating_sub(2).max(1)..=month);
         transfer.carry(&format!("out isc.yaml {disk}")).exits(0);
         transfer.carry(&format!("in {disk} {to}")).exits(0);
         let head = format!("a.v{month}");
         assert!(transfer.walk().contains(&head), "{head}");
-        // Publications have whole seconds.
-        std::thread::sleep(Duration::from_millis(1100));
     };
     (1..=8).for_each(deliver);
     // The site goes back by one, and takes the next deliveries all the same.

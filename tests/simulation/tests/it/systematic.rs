@@ -7,7 +7,7 @@ use simulation::{DamageKind, Fault, Faults, Job, Part, Scenario, Side, Step, Wri
 use super::{HOUR, PHASE, collect, number, poll, run_all, sync};
 
 /// Number of cases of which an ordinary run takes one. Change it by the variable `EVERY`.
-const EVERY: u64 = 16;
+const EVERY: u64 = 24;
 
 /// Release of what is held back of the first catalog.
 const RELEASE: Job = Job::Release { catalog: 0 };
@@ -99,8 +99,8 @@ fn run_with_every_fault(scenario: &Scenario, more_than: usize) {
 #[case::removal(polls(&[0, 1]), vec![remove(Side::Origin)], 1)]
 // The poll writes nothing but a name that is missing.
 #[case::unchanged_poll_beside_a_removal(vec![poll(0)], vec![poll(0), remove(Side::Origin)], 1)]
-#[case::unchanged_copy_beside_a_removal(vec![poll(0), sync(true)], vec![sync(true), remove(Side::Copy)], 1)]
-#[case::removal_beside_a_poll(polls(&[0, 1]), vec![remove(Side::Origin), poll(0)], 2)]
+#[case::unchanged_copy_beside_a_removal(vec![poll(0), sync(true)], vec![sync(true), remove(Side::Copy)], 0)]
+#[case::removal_beside_a_poll(polls(&[0, 1]), vec![remove(Side::Origin), poll(0)], 1)]
 #[case::poll_beside_a_removal_and_a_collection(
     polls(&[0, 1]), vec![poll(0), remove(Side::Origin), collect(Side::Origin)], 4
 )]

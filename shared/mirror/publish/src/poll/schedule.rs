@@ -26,8 +26,7 @@ pub struct LastPoll {
     pub ended: SystemTime,
     /// Number of failures in a row, this poll included.
     pub failures: u32,
-    /// Time at which the next state of a ring is old enough. One that this poll could have seen does
-    /// not count: the clock of the store may be behind.
+    /// Time at which the next state of a ring is old enough.
     pub next_at: Option<SystemTime>,
     /// Part, from 0 to 1, of the tenth of its wait by which the next poll comes early. Random in a
     /// process that goes on, so that catalogs that were started together are soon polled at
@@ -39,9 +38,14 @@ pub struct LastPoll {
 /// Returns the time from `now` to the next poll of a catalog with this interval: zero if it is due,
 /// `None` if it is not polled again. After failures it is 15 s, doubled with each further one, at
 /// most the interval, or ten minutes without one. A ring is also due when its next state is old
-/// enough.
+/// enough; 15 s after this poll if that was so before it ended, because it may have looked before,
+/// or the clock of the store is behind.
 pub fn due(interval: Option<Duration>, last: &LastPoll, now: SystemTime) -> Option<Duration> {
-    let next_at = last.next_at.filter(|next| *next > last.ended);
+    let next_at = match last.next_at {
+        Some(next) if next > last.ended => Some(next),
+        Some(_) if last.failures == 0 => last.ended.checked_add(RETRY_FIRST),
+        _ => None,
+    };
     let until_next = next_at.map(|next| next.duration_since(now).unwrap_or_default());
     let wait = match (last.failures, interval) {
         (0, None) => return until_next,
@@ -208,12 +212,11 @@ mod tests {
         assert_eq!(wait(Some(HOUR), 20, 0), Some(20 * 60));
         assert_eq!(wait(Some(HOUR), 90, 0), Some(3600));
         assert_eq!(wait(None, 90, 0), Some(90 * 60));
-        // This poll has seen it.
-        assert_eq!(
-            (wait(Some(HOUR), 0, 0), wait(None, -5, 0)),
-            (Some(3600), None)
-        );
+        // The poll looked before that, and ended after it.
+        assert_eq!(wait(Some(HOUR), 0, 0), Some(15));
+        assert_eq!(wait(None, -5, 0), Some(15));
         assert_eq!(wait(Some(HOUR), 20, 1), Some(15));
+        assert_eq!(wait(Some(HOUR), -5, 3), Some(60));
     }
 
     #[test]
