@@ -7,6 +7,7 @@ use std::fs;
 use std::io::{self, PipeWriter};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -204,16 +205,23 @@ fn without_colours(text: &str) -> String {
     shown
 }
 
+/// Number of checks at a time. Some wait for seconds, because their registry has no address.
+const CHECKS_AT_ONCE: usize = 8;
+
 /// Runs checks of all items on some threads. Returns what each has found.
 fn found_in_all<T: Sync>(items: &[T], check: impl Fn(&T) -> Vec<String> + Sync) -> Vec<String> {
-    let size = items.len().div_ceil(4);
-    let found = |part: &[T]| part.iter().flat_map(&check).collect::<Vec<_>>();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut found = Vec::new();
+        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+            found.extend(check(item));
+        }
+        found
+    };
     block_in_place(|| {
         thread::scope(|scope| {
-            let parts = items.chunks(size).map(|part| scope.spawn(|| found(part)));
-            // All are started before the first one is awaited.
-            let parts: Vec<_> = parts.collect();
-            let found = parts.into_iter().map(std::thread::ScopedJoinHandle::join);
+            let threads: Vec<_> = (0..CHECKS_AT_ONCE).map(|_| scope.spawn(work)).collect();
+            let found = threads.into_iter().map(thread::ScopedJoinHandle::join);
             found
                 .flat_map(|found| found.expect("the check ends"))
                 .collect()
