@@ -9,7 +9,7 @@ use std::time::Duration;
 use testkit::{Fault, Image, Kind, Registry, until};
 
 use crate::support::binary::{Ran, Server};
-use crate::support::{bundles, catalogs, work::Work};
+use crate::support::{bundles, catalogs, wait_for_next_second, work::Work};
 
 /// A registry with a catalog of one package with two images, and an ImageSetConfiguration of it.
 struct CarrySite {
@@ -500,8 +500,7 @@ async fn carry_in_takes_new_disks_and_push_goes_back() {
     let deliver = |disk: &str, count: usize| {
         site.publish(&bundles[..count]);
         site.carry(&format!("out isc.yaml {disk}")).exits(0);
-        // Publications have whole seconds.
-        std::thread::sleep(Duration::from_millis(1100));
+        wait_for_next_second();
     };
     deliver("first", 1);
     site.carry(&format!("in first {to}")).exits(0);
@@ -728,7 +727,7 @@ async fn carry_dry_run_tells_what_this_run_would_do() {
     site.registry.push("next/app", "v1", &next);
     let new = format!("{host}/next/app@{}", next.digest);
     site.publish(&[("small.v1", &there), ("small.v2", &new)]);
-    std::thread::sleep(Duration::from_millis(1100));
+    wait_for_next_second();
     site.copies();
     let files = || {
         let mut files = Vec::new();
@@ -839,8 +838,7 @@ async fn carry_takes_the_template_of_a_catalog_source() {
                 assert!(catalogs.contains(part), "{step}: {part}: {catalogs}");
             }
         }
-        // Publications have whole seconds.
-        std::thread::sleep(Duration::from_millis(1100));
+        wait_for_next_second();
     }
 }
 
@@ -924,7 +922,7 @@ async fn carry_json_is_one_document_and_quiet_prints_failures_only() {
         ran
     };
     // A disk with a history of its own is taken if it was published in a later second.
-    std::thread::sleep(Duration::from_millis(1100));
+    wait_for_next_second();
     fs::remove_dir_all(site.work.path("disk")).expect("it is there");
     for step in ["out isc.yaml disk".to_owned(), format!("in disk {to}")] {
         assert_eq!(quiet(&step).exits(0).stderr, "", "{step}");

@@ -1,6 +1,5 @@
-use std::time::Duration;
-
 use super::transfer::Transfer;
+use crate::support::wait_for_next_second;
 
 /// Ten deliveries, of which each brings a version and drops one; the first five on disks of their own,
 /// then one disk, whose states the store of the site keeps.
@@ -9,8 +8,8 @@ async fn carry_prune_after_ten_deliveries_leaves_what_the_kept_states_need() {
     let transfer = Transfer::start().await;
     let to = format!("http://{}/olm --store store", transfer.target.host());
     let deliver = |month: usize| {
-        // Publications have whole seconds, and a later delivery is one of a later second.
-        std::thread::sleep(Duration::from_millis(1100));
+        // A later delivery is one of a later second.
+        wait_for_next_second();
         let disk = format!("disk{}", month.min(6));
         transfer.publish_months(month.saturating_sub(2).max(1)..=month);
         transfer.carry(&format!("out isc.yaml {disk}")).exits(0);

@@ -118,7 +118,7 @@ fn refused_by_source() -> Vec<Loss> {
     losses
 }
 
-/// What is gone in the repositories of the source: name, repository, and its version, or `digest`
+/// Versions that are gone in repositories of the source: name, repository, its version or `digest`
 /// for that of the image, then what is offered and said.
 const GONE_AT_SOURCE: &str = "
 image gone | a2 | digest | a.v1 b.v1 | its registry does not have it

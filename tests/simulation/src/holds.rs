@@ -10,7 +10,7 @@ use crate::catalogs;
 use crate::history::{History, State};
 use crate::world::{LATEST_MS, clock};
 
-/// What the checks know of the holds of all catalogs of a store.
+/// Knowledge of the checks about the holds of all catalogs of a store.
 #[derive(Debug, Default)]
 pub(crate) struct HoldChecker {
     seen: BTreeMap<CatalogName, Vec<SeenHold>>,

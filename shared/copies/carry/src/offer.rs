@@ -159,7 +159,7 @@ pub struct OfferGap {
     /// Bundle and cause.
     #[serde(flatten)]
     pub gap: BundleGap,
-    /// What is offered instead, for people.
+    /// Content that is offered instead, for people.
     pub effect: String,
 }
 

@@ -22,7 +22,7 @@ use store::StorePlace;
 use self::image_set::ImageSetArgs;
 use self::prune::CarryPruneArgs;
 use self::push::CarryPushArgs;
-use crate::args::{Access, AllowArgs, RegistryArgs, ReportArgs, S3Args, StoreArgs, TargetArgs};
+use crate::args::{AllowArgs, RegistryArgs, ReportArgs, S3Args, StoreArgs, TargetArgs};
 use crate::reports::print_copies;
 use crate::wiring;
 use terminal::{Exit, Output, limit_output, print_json};
@@ -211,16 +211,16 @@ async fn carry_out(args: CarryOutArgs) -> anyhow::Result<CarryReport<Report>> {
     let none = tempfile::tempdir().context("cannot create a temporary folder")?;
     // A dry run reads the catalogs too: they decide which images are needed.
     let place = StorePlace::Folder(folder.join("store"));
+    let dry_run = args.copy.dry_run;
     let mut lock = None;
-    let store = if args.copy.dry_run {
-        tools::draft(&place, &S3Args::default(), none.path()).await?
-    } else {
+    if !dry_run {
         fs::create_dir_all(folder)
             .with_context(|| format!("cannot create {}", folder.display()))?;
         lock = Some(lock_folder(folder)?);
         remove_partial(&images_folder(folder));
-        S3Args::default().open(&place, Access::Create).await?
-    };
+    }
+    let s3 = S3Args::default();
+    let store = tools::open_store(&place, &s3, dry_run, none.path()).await?;
     let published = tools::publish(&tools, store, &set).await?;
     let report = published.fill(folder, args.copy.require_all).await;
     drop(lock);
@@ -237,11 +237,7 @@ async fn carry_in(args: CarryInArgs) -> anyhow::Result<CarryReport<SyncReport>> 
     let archive = Archive::open(vec![wiring::open_volume(&path)?]).await?;
     let none = tempfile::tempdir().context("cannot create a temporary folder")?;
     let place = args.store.place_alone(None)?;
-    let store = if dry_run {
-        tools::draft(&place, &args.store.s3, none.path()).await?
-    } else {
-        args.store.open_alone(Access::Create).await?
-    };
+    let store = tools::open_store(&place, &args.store.s3, dry_run, none.path()).await?;
     let options = SyncOptions {
         // Each folder may begin a history of its own.
         later: true,
@@ -274,14 +270,12 @@ async fn carry_across(args: CarryAcrossArgs) -> anyhow::Result<CarryReport<Repor
     let tools = tools::image_tools(&args.copy, Some(target)).await?;
     let none = tempfile::tempdir().context("cannot create a temporary folder")?;
     let place = args.store.place_alone(None)?;
-    let store = if dry_run {
-        tools::draft(&place, &args.store.s3, none.path()).await?
-    } else {
+    if !dry_run {
         let first = &set.first_repository;
         let checked = tools.access.check_target(target, first, set.is_sparse());
         checked.await?;
-        args.store.open_alone(Access::Create).await?
-    };
+    }
+    let store = tools::open_store(&place, &args.store.s3, dry_run, none.path()).await?;
     let known = publish::catalog_names(&*store).await?;
     let published = tools::publish(&tools, store.clone(), &set).await?;
     let site = CarrySite {

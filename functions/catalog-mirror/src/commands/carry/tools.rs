@@ -24,19 +24,22 @@ pub(super) fn access(
     Ok(RegistryAccess::new(reader))
 }
 
-/// Returns a store as it is, whose changes go to a folder.
-pub(super) async fn draft(
+/// Opens a store. In a dry run it stays as it is: its changes go to a folder.
+pub(super) async fn open_store(
     place: &StorePlace,
     s3: &S3Args,
+    dry_run: bool,
     folder: &Path,
 ) -> anyhow::Result<Arc<dyn Store>> {
+    if !dry_run {
+        return s3.open(place, Access::Create).await;
+    }
     let changes = FolderStore::open(folder.join("store")).context("cannot open the store")?;
-    let changes: Arc<dyn Store> = Arc::new(changes);
     if matches!(place, StorePlace::Folder(path) if !path.exists()) {
-        return Ok(changes);
+        return Ok(Arc::new(changes));
     }
     let base = s3.open(place, Access::Follow).await?;
-    Ok(Arc::new(DraftStore::new(base, changes)))
+    Ok(Arc::new(DraftStore::new(base, Arc::new(changes))))
 }
 
 /// Returns the tools that copy images.
