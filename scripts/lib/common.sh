@@ -68,10 +68,14 @@ clean_up() {
   trap - EXIT
   # A stopped process ends only when it goes on.
   for process in "${STARTED[@]}"; do { kill "$process" && kill -CONT "$process"; } 2>/dev/null || true; done
+  # Kubernetes' API server waits for minutes for an etcd that ended before it.
+  wait_for 10 all_ended || kill -KILL "${STARTED[@]}" 2>/dev/null || true
   for process in "${STARTED[@]}"; do wait "$process" 2>/dev/null || true; done
   rm -rf "$WORK"
   return "$status"
 }
+
+all_ended() { ((${#STARTED[@]} == 0)) || ! kill -0 "${STARTED[@]}"; }
 
 # start LOG COMMAND...: runs a server in the background; its process is $STARTED_PID.
 start() {
