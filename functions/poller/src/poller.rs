@@ -16,7 +16,7 @@ use tracing::Instrument;
 use upkeep::{GcOptions, GcReport, RollbackOptions};
 
 use crate::deadline::working_time;
-use crate::round::{Candidate, PullMode, side_by_side, take_followers};
+use crate::round::{Candidate, PullMode, Round, side_by_side, take_followers};
 use crate::secrets::PullSecrets;
 use crate::site::Site;
 use crate::{
@@ -99,6 +99,14 @@ pub(crate) struct Invocation<'a> {
 }
 
 impl<'a> Invocation<'a> {
+    fn round(self) -> Round<'a> {
+        Round {
+            environment: &self.poller.environment,
+            site: self.site,
+            deadline: self.deadline,
+        }
+    }
+
     async fn schedule(self) -> anyhow::Result<PollerAnswer> {
         let all = self.read(self.site.catalogs.clone()).await;
         let now = SystemTime::now();
@@ -134,7 +142,10 @@ impl<'a> Invocation<'a> {
     async fn poll_now(self, manual: ManualEvent) -> anyhow::Result<PollerAnswer> {
         let chosen = self.read(self.chosen(&manual.catalogs)?).await;
         let answer = if manual.force {
-            let pulled = self.pull(chosen.iter().collect(), PullMode::Forced).await;
+            let pulled = self
+                .round()
+                .pull(chosen.iter().collect(), PullMode::Forced)
+                .await;
             self.answer(pulled.reports, names(&pulled.left)).await
         } else {
             // Not through the queue: an operator waits for the result.
@@ -158,6 +169,7 @@ impl<'a> Invocation<'a> {
             .filter(|catalog| named.contains(&catalog.name));
         let candidates = self.read(known.cloned().collect()).await;
         let result = self
+            .round()
             .pull(candidates.iter().collect(), PullMode::IfChanged)
             .await;
         let mut unfinished: BTreeSet<&CatalogName> = BTreeSet::new();
@@ -224,7 +236,7 @@ impl<'a> Invocation<'a> {
         let mut left = Vec::new();
         let mut messages = Vec::new();
         while let Some((_, candidates)) = levels.pop_first() {
-            let checked = self.check_for_updates(candidates).await;
+            let checked = self.round().check_for_updates(candidates).await;
             reports.extend(checked.reports);
             left.extend(names(&checked.left));
             if queue.is_some() {
@@ -237,7 +249,10 @@ impl<'a> Invocation<'a> {
                 continue;
             }
             let changed = checked.changed.iter().map(|(candidate, _)| *candidate);
-            let pulled = self.pull(changed.collect(), PullMode::IfChanged).await;
+            let pulled = self
+                .round()
+                .pull(changed.collect(), PullMode::IfChanged)
+                .await;
             for follower in take_followers(&mut not_due, &order, &pulled.reports) {
                 levels
                     .entry(order.level(follower.name()))
@@ -287,7 +302,7 @@ impl<'a> Invocation<'a> {
     /// one: without a queue, and if the queue refuses, the interval of the composition applies.
     /// Expires the pull secrets if a registry refused a login.
     async fn finish(self, reports: &[Report]) {
-        self.notify(reports).await;
+        self.round().notify(reports).await;
         if let Some(queue) = &self.poller.environment.queue {
             let messages = queue::followers(&PollOrder::new(&self.site.catalogs), reports);
             queue::send(&*self.poller.services, queue, &messages).await;

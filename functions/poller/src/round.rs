@@ -13,7 +13,8 @@ use publish::{
 use store::{Store, StoreExt};
 use tokio::time::timeout;
 
-use crate::poller::Invocation;
+use crate::site::Site;
+use crate::{Deadline, Environment};
 
 /// Time that must be left to start a check for an update. A check is one small request to the
 /// registry and two to S3, and usually takes 0.1 s.
@@ -38,7 +39,15 @@ pub(crate) struct RoundResult<'a> {
     pub(crate) left: Vec<&'a Candidate>,
 }
 
-impl<'a> Invocation<'a> {
+/// Checks and pulls of one invocation, within its time.
+#[derive(Clone, Copy)]
+pub(crate) struct Round<'a> {
+    pub(crate) environment: &'a Environment,
+    pub(crate) site: &'a Site,
+    pub(crate) deadline: Deadline,
+}
+
+impl<'a> Round<'a> {
     /// Checks each catalog for an update. Ends the poll of those that need no pull.
     pub(crate) async fn check_for_updates(
         self,
@@ -49,9 +58,7 @@ impl<'a> Invocation<'a> {
             .into_iter()
             .map(|candidate| self.check_one(candidate));
         let mut result = RoundResult::default();
-        for (candidate, check) in
-            side_by_side(checks.collect(), self.poller.environment.resolves).await
-        {
+        for (candidate, check) in side_by_side(checks.collect(), self.environment.resolves).await {
             match check {
                 Some(UpdateCheck::Done(report)) => result.reports.push(*report),
                 Some(UpdateCheck::Available(digest)) => result.changed.push((candidate, digest)),
@@ -91,7 +98,7 @@ impl<'a> Invocation<'a> {
             .map(|candidate| self.pull_one(candidate, mode));
         let mut result = RoundResult::default();
         for (candidate, report) in
-            side_by_side(polls.collect(), self.poller.environment.side_by_side).await
+            side_by_side(polls.collect(), self.environment.side_by_side).await
         {
             match report {
                 Some(report) => result.reports.push(report),

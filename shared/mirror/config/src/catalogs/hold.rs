@@ -13,7 +13,6 @@ use upgrade::plan::Installed;
 use work::Budget;
 
 use super::duration;
-use super::placed::PlacedCatalog;
 use super::section::{Section, text};
 use crate::problems::Problems;
 
@@ -104,15 +103,14 @@ impl OwnHold {
 }
 
 /// Adds a problem if a catalog has the rule for installed versions, and no file with them.
-pub(crate) fn check(catalog: &PlacedCatalog, problems: &Problems) {
-    let hold = &catalog.catalog.hold;
+pub(crate) fn check(hold: &HoldSettings, place: &str, problems: &Problems) {
     let Some(rules) = &hold.rules else {
         return;
     };
     let is_all = rules.len() == HoldRule::ALL.len();
     if rules.contains(&HoldRule::Installed) && hold.installed.is_empty() && !is_all {
         let problem = "the rule installed needs a file in holdInstalled";
-        problems.add(&catalog.place, problem);
+        problems.add(place, problem);
     }
 }
 

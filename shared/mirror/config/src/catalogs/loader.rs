@@ -222,7 +222,7 @@ impl ConfigLoader {
             for hold in [&self.hold, &placed.hold] {
                 hold.apply(&mut placed.catalog.hold, no_files, problems);
             }
-            hold::check(placed, problems);
+            hold::check(&placed.catalog.hold, &placed.place, problems);
             // Where a catalog has limits of its own, all others are those of all catalogs.
             if !placed.limits.is_empty() {
                 let mut limits = config.limits.clone();

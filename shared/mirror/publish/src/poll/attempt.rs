@@ -6,34 +6,22 @@ use model::{
     Sha256, Snapshot, SourceRef, ValidationCounts,
 };
 use olm::Day;
-use source::{Digest, Sources};
+use source::Digest;
 use store::find_unservable;
 use work::Budget;
 
+use super::catalog_poll::Poll;
+use super::content::NewContent;
 use super::facts::{Described, WantedFacts};
 use super::fetched::Fetched;
-use super::found::{Found, NewContent};
+use super::found::Found;
 use super::hold::{HoldJudge, HoldReasons};
-use super::mirror::Mirror;
 use super::objects::{PutContent, put_content};
 use super::open_pull::{self, OpenPull};
 use super::pulled::ContentReader;
 use super::resolved::refuse_stale_input;
-use super::retries::Retries;
 use super::seen::SeenBefore;
-use crate::{
-    Catalog, PollError, PollOptions, PublishError, Transaction, TransactionOptions, ValidationMode,
-};
-
-/// Poll of one catalog, with what does not change between its attempts.
-pub(super) struct Poll<'a> {
-    pub(super) mirror: &'a Mirror,
-    pub(super) catalog: &'a Catalog,
-    /// Options with `status.json` as it was before the poll.
-    pub(super) options: &'a PollOptions,
-    /// Reader of the sources of the catalog.
-    pub(super) images: Sources,
-}
+use crate::{PollError, PublishError, Transaction, TransactionOptions, ValidationMode};
 
 /// One attempt of a poll: what it has read of the store, and what it has found at the source.
 pub(super) struct Attempt<'a> {
@@ -42,43 +30,6 @@ pub(super) struct Attempt<'a> {
     pub(super) found: Found<'a>,
     /// Relies on nothing that is stored: each object is hashed, and written again if it is damaged.
     pub(super) recheck: bool,
-}
-
-impl<'a> Poll<'a> {
-    pub(super) fn new(mirror: &'a Mirror, catalog: &'a Catalog, options: &'a PollOptions) -> Self {
-        Self {
-            mirror,
-            catalog,
-            options,
-            images: mirror.images(catalog.limits.as_ref()),
-        }
-    }
-
-    /// Returns the attempts that it may make. A forced poll rechecks what is stored.
-    pub(super) fn retries(&self) -> Retries<'_> {
-        let has_inputs = self.catalog.source.pulled().is_none();
-        Retries::new(&self.mirror.settings.env, self.options.force, has_inputs)
-    }
-
-    /// Returns the layers that need not be fetched: those that an earlier attempt has `found`, or
-    /// those of the last poll.
-    pub(super) fn empty_layers(&self, found: Option<&EmptyLayers>) -> EmptyLayers {
-        let before = self.options.before.as_ref();
-        let known = found.or(before.and_then(|before| before.empty_layers.as_ref()));
-        known.cloned().unwrap_or_default()
-    }
-
-    /// Returns true if the stored objects of the catalog have to be looked at.
-    pub(super) fn is_check_due(&self) -> bool {
-        let now = (self.mirror.settings.env.since_boot)();
-        self.options.check_stored || self.mirror.known.is_check_due(&self.catalog.name, now)
-    }
-
-    /// Notes that all stored objects of the catalog are there.
-    pub(super) fn note_check(&self) {
-        let now = (self.mirror.settings.env.since_boot)();
-        self.mirror.known.note_check(&self.catalog.name, now);
-    }
 }
 
 impl<'a> Attempt<'a> {

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use model::{EmptyLayers, Snapshot, SourceRef};
-use render::Rendering;
 use source::{Digest, Sources};
 
-use super::attempt::Poll;
+use super::catalog_poll::Poll;
 use super::composed::{compose, first_notices};
+use super::content::NewContent;
 use super::fetched::{Fetched, PulledRevision};
 use super::pulled::ContentReader;
 use super::resolved::ResolvedComposition;
@@ -24,17 +24,6 @@ pub(super) enum Found<'c> {
     Composed(ResolvedComposition<'c>),
     /// State of another catalog.
     Ring(Box<ResolvedRing<'c>>),
-}
-
-/// Content that was read and rendered.
-pub(super) struct NewContent {
-    pub(super) rendering: Arc<Rendering>,
-    /// Published states that it was composed of; empty if it was pulled.
-    pub(super) inputs: Vec<Arc<Snapshot>>,
-    /// Remarks of the composition; `None` if it was pulled.
-    pub(super) notices: Option<Vec<String>>,
-    /// Layers of the image that hold no FBC; `None` if it was composed.
-    pub(super) empty_layers: Option<EmptyLayers>,
 }
 
 impl<'c> Found<'c> {

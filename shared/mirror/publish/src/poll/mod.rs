@@ -1,7 +1,9 @@
 //! Poll: resolve the source, compare, pull, render, publish.
 
 mod attempt;
+mod catalog_poll;
 pub(crate) mod composed;
+mod content;
 pub(crate) mod facts;
 mod fetched;
 mod found;

@@ -19,7 +19,8 @@ use store::find_unservable;
 use tokio::time::timeout;
 use work::{Budget, stop_on_drop};
 
-use super::attempt::{Attempt, Poll};
+use super::attempt::Attempt;
+use super::catalog_poll::Poll;
 use super::composed::read_snapshot;
 use super::fetched::Fetched;
 use super::found::Found;

@@ -9,7 +9,7 @@ use model::{CatalogName, Outcome, Status};
 use tokio::{sync::Semaphore, time::timeout};
 use tracing::Instrument;
 
-use super::attempt::Poll;
+use super::catalog_poll::Poll;
 use super::fetched::Fetched;
 use super::known::PollTimes;
 use super::once::{self, Learned, SourceCheck};

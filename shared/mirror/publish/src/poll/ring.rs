@@ -10,8 +10,8 @@ use source::Digest;
 use store::Store;
 
 use super::composed::{compose, read_snapshot};
+use super::content::NewContent;
 use super::fetched::Fetched;
-use super::found::NewContent;
 use super::mirror::Mirror;
 use super::pulled::ContentReader;
 use super::resolved::{InputState, ResolvedComposition, ResolvedInput, published_pointer, waiting};
