@@ -1,5 +1,6 @@
 # Compositions in the hands of others: their images are read and pushed with skopeo and crane, one of them is copied, and what selections
-# take of whole catalogs is compared with oc-mirror's table. tests/e2e/composed.rs has how they follow their inputs.
+# take of whole catalogs is compared with oc-mirror's table, and with its own filter. tests/e2e/composed.rs has how they follow their
+# inputs.
 # shellcheck shell=bash
 
 STORE=$WORK/store
@@ -45,7 +46,7 @@ promised_selections() {
   "$CATALOG_MIRROR" render "$3" >"$WORK/$catalog.lines"
   "$CATALOG_MIRROR" poll --store "$WORK/promised" --catalog "$catalog=dir:$3" >"$WORK/poll.out"
   succeeds "selections of $catalog take the promised bundles" \
-    python3 "$LIB/selections.py" "$CATALOG_MIRROR" "$WORK/promised" "$catalog" "$WORK/$catalog.lines" "$most"
+    python3 "$LIB/selections.py" "$CATALOG_MIRROR" "$WORK/promised" "$catalog" "$WORK/$catalog.lines" "$most" "${FILTER[@]}"
 }
 
 all_promised_selections() {
@@ -65,6 +66,12 @@ all_promised_selections() {
 digest() { echo "sha256:$(sha256)"; }
 
 need_crane
+# Building the filter takes a minute.
+FILTER=()
+if ! $SHORT; then
+  need_filter
+  FILTER=(oc-mirror-filter)
+fi
 publish_chain
 serve "$STORE"
 succeeds "a copy of one composition is made" "$CATALOG_MIRROR" sync "$URL" "$COPY" whole

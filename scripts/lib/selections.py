@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Compares selections of a published catalog with what oc-mirror v2's acceptance table promises, computed here on its own.
 
-selections.py PROGRAM STORE CATALOG LINES PACKAGES: LINES has the canonical lines of CATALOG in STORE, and PACKAGES is the number
-of packages to try, those with the most channels and bundles first. Prints each difference. Fails if there is one, or if a row
-of the table was never answered with bundles. Rows that must be refused are in shared/operators/compose/tests/it/rows.txt.
+selections.py PROGRAM STORE CATALOG LINES PACKAGES [FILTER]: LINES has the canonical lines of CATALOG in STORE, and PACKAGES is the
+number of packages to try, those with the most channels and bundles first. FILTER is oc-mirror-filter, which selects with the library
+of oc-mirror v2: what it takes is taken too, but for a channel that opm refuses to serve. Prints each difference. Fails if there is
+one, or if a row of the table was never answered with bundles. Rows that must be refused are in
+shared/operators/compose/tests/it/rows.txt.
 """
 
 import collections
@@ -99,12 +101,15 @@ def promised(package, selection):
             kept = package.heads(channel, entries)
             if len(kept) != 1:
                 return None
-        # A channel that the selection does not name goes if nothing of it is taken.
+        # A channel goes if nothing of it is taken, but not one that the selection names with a range of its own.
         if kept and package.is_valid(channel, kept):
             result[channel] = kept
-        elif kept or named:
+        elif kept or len(named.get(channel, {})) > 1:
             return None
     default = selection.get("defaultChannel", package.default)
+    # Not a rule of oc-mirror, which refuses: a channel that alone is left becomes the default.
+    if default not in result and named and len(result) == 1 and "defaultChannel" not in selection:
+        (default,) = result
     return (result, default) if default in result else None
 
 
@@ -163,8 +168,37 @@ def composed(program, store, catalog, select):
     return {each.name: ({name: set(entries) for name, entries in each.channels.items()}, each.default) for each in packages.values()}
 
 
+def version_range(selection):
+    """Returns a range in the words of oc-mirror, as an entry of its configuration."""
+    bounds = [sign + selection[key] for sign, key in ((">=", "minVersion"), ("<=", "maxVersion")) if key in selection]
+    return {"versionRange": " ".join(bounds)} if bounds else {}
+
+
+def filter_question(select):
+    """Returns a selection as oc-mirror-filter reads it."""
+    packages = []
+    for selection in select["packages"]:
+        package = {"name": selection["name"], "bundles": selection.get("selectedBundles", []), **version_range(selection)}
+        package["channels"] = [{"name": channel["name"], **version_range(channel)} for channel in selection.get("channels", [])]
+        packages.append({"defaultChannel": selection.get("defaultChannel", ""), **package})
+    return {"full": any(selection.get("full") for selection in select["packages"]), "packages": packages}
+
+
+def is_as_filtered(package, answer, got):
+    """Returns whether a composition is what oc-mirror's filter takes, where that makes a catalog that opm serves."""
+    if "error" in answer:
+        # Where only the default channel is missing, a channel that alone is left becomes the default.
+        return got is None or len(got[package.name][0]) == 1
+    channels = {name: set(entries) for name, entries in answer["channels"].get(package.name, {}).items()}
+    # The filter leaves a channel without entries behind where a range has one version.
+    channels = {name: kept for name, kept in channels.items() if kept}
+    if got is None:
+        return not all(package.is_valid(name, kept) for name, kept in channels.items())
+    return got[package.name] == (channels, answer["defaults"][package.name])
+
+
 def main():
-    program, store, catalog, lines, most = sys.argv[1:]
+    program, store, catalog, lines, most, *filters = sys.argv[1:]
     with open(lines, "rb") as file:
         packages = read(file)
     by_size = sorted(packages.values(), key=lambda each: (-len(each.channels), -len(each.versions), each.name))
@@ -172,6 +206,12 @@ def main():
     for package in by_size[: int(most)]:
         asked += [(row, {"packages": [{"name": package.name, **selection}]}, [package]) for row, selection in rows(package)]
     counts, different = collections.Counter(), 0
+    filtered = {}
+    for program_of_filter in filters:
+        questions = [select for _, select, _ in asked if "packages" in select]
+        text = "\n".join(json.dumps(filter_question(select)) for select in questions)
+        done = subprocess.run([program_of_filter, lines], input=text, capture_output=True, text=True, check=True)
+        filtered = {json.dumps(select): json.loads(line) for select, line in zip(questions, done.stdout.splitlines(), strict=True)}
     for row, select, chosen in asked:
         want = {each.name: promised(each, select.get("packages", [select])[0]) for each in chosen}
         if None in want.values():
@@ -181,10 +221,16 @@ def main():
         if want != got:
             different += 1
             print(f"{row}: {json.dumps(select)}\n  promised {want}\n  composed {got}")
+        answer = filtered.get(json.dumps(select))
+        if answer and not is_as_filtered(chosen[0], answer, got):
+            different += 1
+            print(f"{row}: {json.dumps(select)}\n  filtered {answer}\n  composed {got}")
     never = [row for row, count in counts.items() if not count]
     for row in never:
         print(f"{row}: each of its selections is refused")
     print(f"{len(counts)} rows of the table, {len(asked)} selections, {sum(counts.values())} of them with bundles")
+    if filters:
+        print(f"{len(filtered)} selections are those of oc-mirror's filter")
     sys.exit(1 if different or never else 0)
 
 

@@ -19,6 +19,7 @@ GARAGE=garage@2.5.0 S3PROXY=org.gaul:s3proxy:2.9.0:jar:jar-with-dependencies S3R
 CATALOGD=github.com/operator-framework/operator-controller@v1.11.0
 OPERATOR_REGISTRY=github.com/operator-framework/operator-registry@v1.73.0
 OLM=github.com/operator-framework/operator-lifecycle-manager@v0.38.0
+OC_MIRROR_FILTER=github.com/sherine-k/catalog-filter@v0.0.5
 OLM_API=github.com/operator-framework/api@v0.45.0
 KUBERNETES=k8s.io/kubernetes@v1.36.2 ETCD=go.etcd.io/etcd/server/v3@v3.6.8
 PROMETHEUS=github.com/prometheus/prometheus@v0.307.3
@@ -100,6 +101,8 @@ need_s3rver() {
 }
 # Reads ranges of versions with the modules of OLM and of oc-mirror.
 need_versions() { need_go_command versions "$OPERATOR_REGISTRY" versions; }
+# Selects parts of catalogs with the library of oc-mirror v2.
+need_filter() { need_go_command oc-mirror-filter "$OC_MIRROR_FILTER" filter; }
 # Reads and validates catalogs and answers the registry API with opm's own module; asks servers of the registry API under load.
 need_opm() { need_go_command opm-oracle "$OPERATOR_REGISTRY" opm; }
 # Takes the steps of upgrades with OLM v0's own resolver.
@@ -293,7 +296,7 @@ go_module() {
 go_command() {
   local name=${GO_PROGRAM##*/} module=$WORK/module-${GO_PROGRAM##*/}
   cp -r "$(go_module_folder "$1")" "$module" && chmod -R u+w "$module" &&
-    { [[ -z ${2:-} ]] || cp -r "$GO_SOURCE/$2" "$module/cmd/$name"; } &&
+    { [[ -z ${2:-} ]] || install -D -t "$module/cmd/$name" "$GO_SOURCE/$2"/*.go; } &&
     leave_repository "$module" "${1##*@v?}" &&
     go_build "$module" "./cmd/$name" -mod mod -tags containers_image_openpgp,exclude_graphdriver_btrfs && rm -r "$module"
 }

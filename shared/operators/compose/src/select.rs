@@ -110,12 +110,7 @@ impl<'a> PackageSelector<'_, 'a> {
         };
         let mut kept = self.take_entries(channel, &rule);
         if kept.is_empty() {
-            // A channel that the user names is wanted. One of all channels may have no version in
-            // the range.
-            if !self.selection.channels.is_empty() && !channel.entries.is_empty() {
-                return Err(takes_nothing(&self.place(name), Some(&rule)));
-            }
-            return Ok(());
+            return self.leave_out(name, channel, &rule);
         }
         // A channel that is kept as it is stays as valid or invalid as its catalog has it. A head
         // that is wanted must be there.
@@ -139,6 +134,23 @@ impl<'a> PackageSelector<'_, 'a> {
             }
         }
         self.channels.insert(name, kept);
+        Ok(())
+    }
+
+    /// Leaves a channel out of which nothing is taken. One of all channels may have no version in the
+    /// range; one that is named too, if the range is that of the package, as oc-mirror v2 has it.
+    fn leave_out(&mut self, name: &str, channel: &Channel, rule: &EntryRule) -> Result<(), String> {
+        if self.selection.channels.is_empty() || channel.entries.is_empty() {
+            return Ok(());
+        }
+        if !self.selection.has_range() {
+            return Err(takes_nothing(&self.place(name), Some(rule)));
+        }
+        self.explanation.notice(format!(
+            "{}: left out, because {} takes no bundle of it",
+            self.place(&text::line(name, TEXT_CHARS)),
+            described(rule)
+        ));
         Ok(())
     }
 

@@ -116,7 +116,7 @@ impl PackageSelection {
         let place = &*format!("package {}", self.name);
         let full = self.full || all_full;
         let range = self.range();
-        let has_range = range != Ok(None);
+        let has_range = self.has_range();
         if !self.selected_bundles.is_empty() && (full || has_range || !self.channels.is_empty()) {
             let problem = "selectedBundles stand alone: remove channels, versions and full";
             return Err(format!("{place}: {problem}"));
@@ -162,6 +162,11 @@ impl PackageSelection {
             Some(range) => Some(EntryRule::Range(range)),
             None => Some(EntryRule::Head),
         }
+    }
+
+    /// Returns true if a range of versions is written at the package, for all of its channels.
+    pub(crate) fn has_range(&self) -> bool {
+        self.range() != Ok(None)
     }
 
     fn range(&self) -> Result<Option<VersionConstraint>, String> {
