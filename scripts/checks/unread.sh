@@ -14,7 +14,7 @@ publish_large() {
   mv "$WORK/noise" "$WORK/packages" "$WORK/catalog"
   is "a catalog to attack is published" "$(outcome "$STORE" "c=dir:$WORK/catalog" --identity)" "published 10"
   BEFORE=$(content_hash "$STORE" c)
-  json_package added x/y:1 >"$WORK/catalog/added.json"
+  json_package added x/y:1 | jq -c 'if .schema == "olm.package" then .icon = {mediatype: "image/svg+xml", base64data: "PHN2Zy8+"} else . end' >"$WORK/catalog/added.json"
   is "and once more" "$(outcome "$STORE" "c=dir:$WORK/catalog" --identity)" "published 10"
 }
 
@@ -24,7 +24,8 @@ paths() {
   layer=$(snapshot "$STORE" c | jq -r .image.layer.sha256)
   page=$(curl -sSf "$URL/" | grep -o '/\?page/[^"]*' | head -1)
   jq -r '.paths | keys[]' "$ROOT/shared/serving/api/openapi.json" | sed "
-    s|{catalog}|c|; s|{package}|p|; s|{reference}|latest|; s|{digest}|sha256:$layer|; s|/page/{file}|/${page#/}|
+    s|icons/{file}|icons/added.svg|; s|{package}/icon|added/icon|; s|versions/{file}|versions/p.json|; s|versions/{package}/{file}|versions/p/s.json|
+    s|{channel}|s|; s|{catalog}|c|; s|{package}|p|; s|{reference}|latest|; s|{digest}|sha256:$layer|; s|/page/{file}|/${page#/}|
     s|/{kind}/sha256/{object}|/$(current "$STORE" c | jq -r .all.gzip.key)|
     s|/changes$|&?since=$BEFORE|; s|/metas$|&?schema=olm.bundle|; s|/search$|&?q=p\&limit=100|"
   printf '%s\n' /catalogs/c/packages/p0 '/catalogs/c/api/v1/metas?package=p' "/$(current "$STORE" c | jq -r .all.zstd.key)" \

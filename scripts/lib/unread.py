@@ -3,9 +3,9 @@
     unread.py PID PORT PROTOCOL PATH CODING [SECONDS]
 
 PROTOCOL is `h2` (40 connections with 100 requests each, whose windows have one byte) or `h1` (1,000 connections with four requests each, one
-behind the other). Another client asks
-for the same again and again, before and during the attack, for SECONDS each (default: 8). Prints JSON: the most memory that the process
-PID ever took in MB, the answers a second that the other client got before and during it, and its statuses during it.
+behind the other). Another client asks for the same again and again on one connection, before and during the attack, for SECONDS each
+(default: 8). Prints JSON: the most memory that the process PID ever took in MB, the answers a second that the other client got before
+and during it, and its statuses during it.
 """
 
 import json
@@ -36,9 +36,9 @@ def unread(port, protocol, path, coding):
     return connection
 
 
-def ask(port, path, coding, seconds):
+def ask(connection, path, coding, seconds):
     """The answers a second of a client that reads, and the number of each status."""
-    connection, statuses, begun = HTTPConnection("127.0.0.1", port, timeout=30), {}, time.monotonic()
+    statuses, begun = {}, time.monotonic()
     piece = memoryview(bytearray(PIECE))
     while time.monotonic() - begun < seconds:
         try:
@@ -63,12 +63,12 @@ def main(pid, port, protocol, path, coding, seconds="8"):
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     port, seconds, held, result = int(port), float(seconds), [], {}
-    alone, _ = ask(port, path, coding, seconds)
+    connection = HTTPConnection("127.0.0.1", port, timeout=30)
+    alone, _ = ask(connection, path, coding, seconds)
 
     def attacked():
-        result["attacked"], result["statuses"] = ask(port, path, coding, seconds)
+        result["attacked"], result["statuses"] = ask(connection, path, coding, seconds)
 
-    # Before the attack takes all places of connections.
     client = threading.Thread(target=attacked)
     client.start()
     for _ in range(CONNECTIONS[protocol]):

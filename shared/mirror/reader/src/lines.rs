@@ -37,15 +37,68 @@ struct LineSelection {
     ranges: Arc<[Range<u64>]>,
 }
 
+/// Shard that holds some of the selected lines.
+struct SelectedShard<'a> {
+    shard: &'a ShardRef,
+    /// Position of its first line in `all.json`, in bytes.
+    start: u64,
+    /// Ranges of `all.json` that have lines of it. The first and the last one may have others too.
+    ranges: &'a [Range<u64>],
+}
+
+impl SelectedShard<'_> {
+    /// Returns the positions of the lines in the uncompressed Shard, in bytes, ascending.
+    fn own_ranges(&self) -> Vec<Range<u64>> {
+        let end = self.start + self.shard.lines.size;
+        let ranges = self.ranges.iter();
+        ranges
+            .map(|range| range.start.max(self.start) - self.start..range.end.min(end) - self.start)
+            .collect()
+    }
+}
+
 impl LineSelection {
-    /// Returns the lines of each Shard that has some. `None` if the whole catalog is read instead:
-    /// a query by schema hits every package, and reading hundreds of shards one after the other
-    /// takes longer.
-    fn parts(&self) -> Option<Vec<ShardLines>> {
-        let parts = split(self.snapshot.shards(), &self.ranges);
-        let stored: u64 = parts.iter().map(|part| part.shard.stored.size).sum();
-        let are_most = stored > self.snapshot.all.zstd.size / 2;
-        (parts.len() <= SHARDS_ONE_BY_ONE || !are_most).then_some(parts)
+    /// Returns the Shards that hold the lines, in order. It allocates nothing: the memory of an
+    /// answer is asked for before any of its work begins.
+    fn shards(&self) -> impl Iterator<Item = SelectedShard<'_>> {
+        let mut rest = &self.ranges[..];
+        let mut end = 0;
+        self.snapshot.shards().filter_map(move |shard| {
+            let start = end;
+            end += shard.lines.size;
+            let ranges = &rest[..rest.partition_point(|range| range.start < end)];
+            let goes_on = ranges.last().is_some_and(|last| last.end > end);
+            rest = &rest[ranges.len() - usize::from(goes_on)..];
+            (!ranges.is_empty()).then_some(SelectedShard {
+                shard,
+                start,
+                ranges,
+            })
+        })
+    }
+
+    /// Returns true if the whole catalog is read instead of the Shards: a query by schema hits
+    /// every package, and reading hundreds of Shards one after the other takes longer.
+    fn reads_whole(&self) -> bool {
+        let mut stored = 0;
+        let mut count = 0;
+        for selected in self.shards() {
+            stored += selected.shard.stored.size;
+            count += 1;
+        }
+        count > SHARDS_ONE_BY_ONE && stored > self.snapshot.all.zstd.size / 2
+    }
+
+    /// Returns the lines of each Shard that has some.
+    fn parts(&self) -> Vec<ShardLines> {
+        let mut parts = Vec::new();
+        for selected in self.shards() {
+            parts.push(ShardLines {
+                shard: selected.shard.clone(),
+                ranges: selected.own_ranges(),
+            });
+        }
+        parts
     }
 }
 
@@ -118,9 +171,9 @@ impl PublishedState {
 impl PublishedCatalogs {
     /// Returns the object from which all lines are decoded, if it is kept in memory.
     pub fn lines_source(&self, lines: &PublishedLines) -> Option<ObjectRef> {
-        let parts = lines.selection.as_ref().and_then(LineSelection::parts);
-        let is_kept = parts.is_none() && self.keeps(lines.object.digest.size);
-        is_kept.then_some(lines.object)
+        let mut selection = lines.selection.iter();
+        let is_read = selection.all(LineSelection::reads_whole);
+        (is_read && self.keeps(lines.object.digest.size)).then_some(lines.object)
     }
 
     /// Returns the memory that [`Self::lines`] takes until its end, in bytes, without its source
@@ -130,13 +183,13 @@ impl PublishedCatalogs {
             return decoder_memory(lines.length);
         };
         let positions = selection.ranges.len() * 2 * size_of::<Range<u64>>();
-        let read = match selection.parts() {
-            None => decoder_memory(selection.snapshot.size),
+        let read = if selection.reads_whole() {
+            decoder_memory(selection.snapshot.size)
+        } else {
             // One is read after the other.
-            Some(parts) => {
-                let each = parts.iter().map(|part| self.shard_memory(&part.shard));
-                each.max().unwrap_or_default()
-            }
+            let shards = selection.shards();
+            let each = shards.map(|selected| self.shard_memory(selected.shard));
+            each.max().unwrap_or_default()
         };
         read + positions as u64
     }
@@ -223,12 +276,12 @@ impl PublishedCatalogs {
         whole: &ObjectRef,
         lines: &LineSelection,
     ) -> Result<Chunks, ReaderError> {
-        let Some(parts) = lines.parts() else {
+        if lines.reads_whole() {
             let size = lines.snapshot.size;
             let whole = self.decoded(whole, size, Extent::Prefix).await?;
             return Ok(pick(whole, lines.ranges.iter().cloned()));
-        };
-        let mut parts = parts.into_iter();
+        }
+        let mut parts = lines.parts().into_iter();
         let Some(first) = parts.next() else {
             return Ok(stream::empty().boxed());
         };
@@ -255,32 +308,6 @@ fn identity(content: Sha256, filter: &MetaFilter) -> Sha256 {
         text.extend_from_slice(filter.as_bytes());
     }
     Sha256::of(&text)
-}
-
-/// Splits ranges of `all.json` into ranges of the Shards that it consists of.
-fn split<'a>(shards: impl Iterator<Item = &'a ShardRef>, ranges: &[Range<u64>]) -> Vec<ShardLines> {
-    let mut parts = Vec::new();
-    let mut start = 0;
-    let mut at = 0;
-    for shard in shards {
-        let end = start + shard.lines.size;
-        let mut own = Vec::new();
-        while let Some(range) = ranges.get(at).filter(|range| range.start < end) {
-            own.push(range.start.max(start) - start..range.end.min(end) - start);
-            if range.end > end {
-                break;
-            }
-            at += 1;
-        }
-        if !own.is_empty() {
-            parts.push(ShardLines {
-                shard: shard.clone(),
-                ranges: own,
-            });
-        }
-        start = end;
-    }
-    parts
 }
 
 #[cfg(test)]
