@@ -67,9 +67,15 @@ function link(url, label) {
 // Returns the letter that stands for a package without an icon.
 const letter = (name) => el('span', { class: 'icon', 'aria-hidden': 'true' }, /[\p{L}\p{N}]/u.exec(escaped(name))?.[0].toUpperCase() ?? '');
 
+// Loads icons as they come into view. What browsers call lazy loads some screens ahead.
+const inView = new IntersectionObserver((seen) => {
+  for (const { isIntersecting, target } of seen) if (isIntersecting) { inView.unobserve(target); target.src = target.dataset.source; }
+});
+
 function picture(name, source) {
-  const image = el('img', { class: 'icon', src: source, alt: '', loading: 'lazy', decoding: 'async' });
+  const image = el('img', { class: 'icon', 'data-source': source, alt: '', decoding: 'async' });
   image.addEventListener('error', () => image.replaceWith(letter(name)));
+  inView.observe(image);
   return image;
 }
 
