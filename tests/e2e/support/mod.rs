@@ -11,7 +11,8 @@ pub(crate) mod work;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Waits until the next second: publications have whole seconds.
+/// Waits until a second after all publications so far. They have whole seconds, and of two in one
+/// second the later one has the next second.
 pub(crate) fn wait_for_next_second() {
-    sleep(Duration::from_millis(1100));
+    sleep(Duration::from_millis(2100));
 }

@@ -40,8 +40,8 @@ impl PackageSelection {
             selector.add_channel(name, channel)?;
         }
         if selector.channels.is_empty() && !package.channels.is_empty() {
-            let first = package.channels.keys().next();
-            let rule = first.and_then(|channel| self.rule(channel));
+            let mut channels = package.channels.keys();
+            let rule = channels.find_map(|channel| self.rule(channel));
             let place = format!("package {}", self.name);
             return Err(takes_nothing(&place, rule.as_ref()));
         }
