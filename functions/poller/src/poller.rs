@@ -78,8 +78,11 @@ impl Poller {
         secrets?;
         let invocation = Invocation {
             poller: self,
-            site: &site,
-            deadline,
+            round: Round {
+                environment: &self.environment,
+                site: &site,
+                deadline,
+            },
         };
         // Boxed, because the state of each branch is large.
         match event {
@@ -93,27 +96,18 @@ impl Poller {
 /// One event with the configuration that applies to it.
 #[derive(Clone, Copy)]
 pub(crate) struct Invocation<'a> {
-    pub(crate) poller: &'a Poller,
-    pub(crate) site: &'a Site,
-    pub(crate) deadline: Deadline,
+    poller: &'a Poller,
+    round: Round<'a>,
 }
 
 impl<'a> Invocation<'a> {
-    fn round(self) -> Round<'a> {
-        Round {
-            environment: &self.poller.environment,
-            site: self.site,
-            deadline: self.deadline,
-        }
-    }
-
     async fn schedule(self) -> anyhow::Result<PollerAnswer> {
-        let all = self.read(self.site.catalogs.clone()).await;
+        let all = self.read(self.round.site.catalogs.clone()).await;
         let now = SystemTime::now();
         let (due, not_due) = all.iter().partition(|candidate| candidate.is_due(now));
-        let queue = self.poller.environment.queue.as_deref();
+        let queue = self.round.environment.queue.as_deref();
         let answer = self.poll(due, not_due, queue).await;
-        metrics::write(&self.poller.environment, &all, &answer.reports);
+        metrics::write(self.round.environment, &all, &answer.reports);
         if answer.is_hopeless() {
             // An error, so that the function's own alarms notice it. One failing source among many
             // is not: its status and metrics have it, and the others are fine.
@@ -143,7 +137,7 @@ impl<'a> Invocation<'a> {
         let chosen = self.read(self.chosen(&manual.catalogs)?).await;
         let answer = if manual.force {
             let pulled = self
-                .round()
+                .round
                 .pull(chosen.iter().collect(), PullMode::Forced)
                 .await;
             self.answer(pulled.reports, names(&pulled.left)).await
@@ -151,7 +145,7 @@ impl<'a> Invocation<'a> {
             // Not through the queue: an operator waits for the result.
             self.poll(chosen.iter().collect(), Vec::new(), None).await
         };
-        metrics::write(&self.poller.environment, &chosen, &answer.reports);
+        metrics::write(self.round.environment, &chosen, &answer.reports);
         Ok(answer)
     }
 
@@ -163,13 +157,14 @@ impl<'a> Invocation<'a> {
             .filter_map(|record| record.catalog.as_ref().ok())
             .collect();
         let known = self
+            .round
             .site
             .catalogs
             .iter()
             .filter(|catalog| named.contains(&catalog.name));
         let candidates = self.read(known.cloned().collect()).await;
         let result = self
-            .round()
+            .round
             .pull(candidates.iter().collect(), PullMode::IfChanged)
             .await;
         let mut unfinished: BTreeSet<&CatalogName> = BTreeSet::new();
@@ -182,7 +177,7 @@ impl<'a> Invocation<'a> {
             }
         }
         self.finish(&result.reports).await;
-        metrics::write(&self.poller.environment, &candidates, &result.reports);
+        metrics::write(self.round.environment, &candidates, &result.reports);
         let mut answer = SqsBatchResponse::default();
         for record in records {
             if self.is_unfinished(record, &unfinished) {
@@ -195,7 +190,7 @@ impl<'a> Invocation<'a> {
     fn is_unfinished(self, record: &QueueRecord, unfinished: &BTreeSet<&CatalogName>) -> bool {
         match &record.catalog {
             Ok(catalog) => {
-                let mut catalogs = self.site.catalogs.iter();
+                let mut catalogs = self.round.site.catalogs.iter();
                 if !catalogs.any(|known| known.name == *catalog) {
                     // Counts as done, since another delivery would not find it either.
                     tracing::warn!(%catalog, message = record.id, "dropped the message of a catalog that is not configured");
@@ -224,7 +219,7 @@ impl<'a> Invocation<'a> {
         mut not_due: Vec<&Candidate>,
         queue: Option<&str>,
     ) -> PollerAnswer {
-        let order = PollOrder::new(&self.site.catalogs);
+        let order = PollOrder::new(&self.round.site.catalogs);
         let mut levels: BTreeMap<usize, Vec<&Candidate>> = BTreeMap::new();
         for candidate in due {
             levels
@@ -236,7 +231,7 @@ impl<'a> Invocation<'a> {
         let mut left = Vec::new();
         let mut messages = Vec::new();
         while let Some((_, candidates)) = levels.pop_first() {
-            let checked = self.round().check_for_updates(candidates).await;
+            let checked = self.round.check_for_updates(candidates).await;
             reports.extend(checked.reports);
             left.extend(names(&checked.left));
             if queue.is_some() {
@@ -250,7 +245,7 @@ impl<'a> Invocation<'a> {
             }
             let changed = checked.changed.iter().map(|(candidate, _)| *candidate);
             let pulled = self
-                .round()
+                .round
                 .pull(changed.collect(), PullMode::IfChanged)
                 .await;
             for follower in take_followers(&mut not_due, &order, &pulled.reports) {
@@ -302,9 +297,9 @@ impl<'a> Invocation<'a> {
     /// one: without a queue, and if the queue refuses, the interval of the composition applies.
     /// Expires the pull secrets if a registry refused a login.
     async fn finish(self, reports: &[Report]) {
-        self.round().notify(reports).await;
-        if let Some(queue) = &self.poller.environment.queue {
-            let messages = queue::followers(&PollOrder::new(&self.site.catalogs), reports);
+        self.round.notify(reports).await;
+        if let Some(queue) = &self.round.environment.queue {
+            let messages = queue::followers(&PollOrder::new(&self.round.site.catalogs), reports);
             queue::send(&*self.poller.services, queue, &messages).await;
         }
         let mut errors = reports.iter().filter_map(|report| report.error.as_ref());
@@ -317,7 +312,7 @@ impl<'a> Invocation<'a> {
         let options = RollbackOptions {
             target: manual.content_hash,
             unverified: manual.unverified,
-            signer: self.site.signer.clone(),
+            signer: self.round.site.signer.clone(),
             ..RollbackOptions::default()
         };
         let mut reports = Vec::new();
@@ -332,7 +327,7 @@ impl<'a> Invocation<'a> {
     async fn check(self, catalogs: Vec<Catalog>) -> anyhow::Result<PollerAnswer> {
         let mut answer = PollerAnswer::default();
         for Catalog { name: catalog, .. } in catalogs {
-            let Some(time) = self.deadline.time_for(CHECK_MIN) else {
+            let Some(time) = self.round.deadline.time_for(CHECK_MIN) else {
                 answer.left.push(catalog);
                 continue;
             };
@@ -358,9 +353,9 @@ impl<'a> Invocation<'a> {
 
     /// Takes the step that is due. Stops deleting early enough to return its report.
     async fn collect(self, dry_run: bool) -> anyhow::Result<GcReport> {
-        let left = self.deadline.left();
+        let left = self.round.deadline.left();
         let options = GcOptions {
-            retention: self.site.retention.clone(),
+            retention: self.round.site.retention.clone(),
             time: Some(working_time(left)),
             dry_run,
             ..GcOptions::default()
@@ -375,14 +370,14 @@ impl<'a> Invocation<'a> {
         };
         // A dry run changes nothing, so its figures must not reach the alarms.
         if !dry_run {
-            metrics::write_collection(&self.poller.environment, &collected);
+            metrics::write_collection(self.round.environment, &collected);
         }
         collected
     }
 
     /// Returns the configured catalogs with these names, or all of them if there are no names.
     fn chosen(self, names: &[CatalogName]) -> anyhow::Result<Vec<Catalog>> {
-        let catalogs = &self.site.catalogs;
+        let catalogs = &self.round.site.catalogs;
         if names.is_empty() {
             return Ok(catalogs.clone());
         }
@@ -405,9 +400,9 @@ impl<'a> Invocation<'a> {
         let store = &*self.poller.store;
         let reads = catalogs
             .into_iter()
-            .map(|catalog| Candidate::read(store, &self.site.mirror, catalog));
+            .map(|catalog| Candidate::read(store, &self.round.site.mirror, catalog));
         // Each round sorts them.
-        side_by_side(reads.collect(), self.poller.environment.resolves).await
+        side_by_side(reads.collect(), self.round.environment.resolves).await
     }
 }
 
