@@ -35,6 +35,9 @@ struct LineSelection {
     snapshot: Arc<Snapshot>,
     /// Positions of the lines in `all.json`, in bytes, ascending.
     ranges: Arc<[Range<u64>]>,
+    /// True if the whole catalog is read instead of the Shards: a query by schema hits every
+    /// package, and reading hundreds of Shards one after the other takes longer.
+    reads_whole: bool,
 }
 
 /// Shard that holds some of the selected lines.
@@ -58,6 +61,23 @@ impl SelectedShard<'_> {
 }
 
 impl LineSelection {
+    fn new(snapshot: Arc<Snapshot>, ranges: Vec<Range<u64>>) -> Self {
+        let mut selection = Self {
+            snapshot,
+            ranges: ranges.into(),
+            reads_whole: false,
+        };
+        let mut stored = 0;
+        let mut count = 0;
+        for selected in selection.shards() {
+            stored += selected.shard.stored.size;
+            count += 1;
+        }
+        let are_most = stored > selection.snapshot.all.zstd.size / 2;
+        selection.reads_whole = count > SHARDS_ONE_BY_ONE && are_most;
+        selection
+    }
+
     /// Returns the Shards that hold the lines, in order. It allocates nothing: the memory of an
     /// answer is asked for before any of its work begins.
     fn shards(&self) -> impl Iterator<Item = SelectedShard<'_>> {
@@ -75,18 +95,6 @@ impl LineSelection {
                 ranges,
             })
         })
-    }
-
-    /// Returns true if the whole catalog is read instead of the Shards: a query by schema hits
-    /// every package, and reading hundreds of Shards one after the other takes longer.
-    fn reads_whole(&self) -> bool {
-        let mut stored = 0;
-        let mut count = 0;
-        for selected in self.shards() {
-            stored += selected.shard.stored.size;
-            count += 1;
-        }
-        count > SHARDS_ONE_BY_ONE && stored > self.snapshot.all.zstd.size / 2
     }
 
     /// Returns the lines of each Shard that has some.
@@ -160,10 +168,7 @@ impl PublishedState {
             length: ranges.iter().map(|range| range.end - range.start).sum(),
             identity: identity(self.current().content_hash, filter),
             object: self.current().all.zstd,
-            selection: Some(LineSelection {
-                ranges: ranges.into(),
-                snapshot: self.snapshot().await?,
-            }),
+            selection: Some(LineSelection::new(self.snapshot().await?, ranges)),
         })
     }
 }
@@ -171,8 +176,8 @@ impl PublishedState {
 impl PublishedCatalogs {
     /// Returns the object from which all lines are decoded, if it is kept in memory.
     pub fn lines_source(&self, lines: &PublishedLines) -> Option<ObjectRef> {
-        let mut selection = lines.selection.iter();
-        let is_read = selection.all(LineSelection::reads_whole);
+        let selection = lines.selection.as_ref();
+        let is_read = selection.is_none_or(|selection| selection.reads_whole);
         (is_read && self.keeps(lines.object.digest.size)).then_some(lines.object)
     }
 
@@ -183,7 +188,7 @@ impl PublishedCatalogs {
             return decoder_memory(lines.length);
         };
         let positions = selection.ranges.len() * 2 * size_of::<Range<u64>>();
-        let read = if selection.reads_whole() {
+        let read = if selection.reads_whole {
             decoder_memory(selection.snapshot.size)
         } else {
             // One is read after the other.
@@ -276,7 +281,7 @@ impl PublishedCatalogs {
         whole: &ObjectRef,
         lines: &LineSelection,
     ) -> Result<Chunks, ReaderError> {
-        if lines.reads_whole() {
+        if lines.reads_whole {
             let size = lines.snapshot.size;
             let whole = self.decoded(whole, size, Extent::Prefix).await?;
             return Ok(pick(whole, lines.ranges.iter().cloned()));
