@@ -137,8 +137,9 @@ impl<'a> PackageSelector<'_, 'a> {
         Ok(())
     }
 
-    /// Leaves a channel out of which nothing is taken. One of all channels may have no version in the
-    /// range; one that is named too, if the range is that of the package, as oc-mirror v2 has it.
+    /// Leaves a channel out of which nothing is taken. One of all channels may have no version in
+    /// the range; one that is named too, if the range is that of the package, as oc-mirror v2 has
+    /// it.
     fn leave_out(&mut self, name: &str, channel: &Channel, rule: &EntryRule) -> Result<(), String> {
         if self.selection.channels.is_empty() || channel.entries.is_empty() {
             return Ok(());
