@@ -22,7 +22,7 @@ version() {
 small_poll() { "$CATALOG_MIRROR" poll --detailed-exitcode --store "$1" --catalog "f=dir:$WORK/version-$2" "${@:3}"; }
 verify() { "$CATALOG_MIRROR" verify --store "$1"; }
 
-# The part sync kills sync and import.
+# The part sync kills sync and import. Polls are forced, since others refuse a revision under which several processes in a row died.
 killed_everywhere() {
   local store=$WORK/killed rings=$WORK/killed-rings number
   small_poll "$store" 0 >/dev/null 2>&1 || true
@@ -33,7 +33,7 @@ killed_everywhere() {
   done
   # A store of its own: publications in quick succession are dated a second apart, so those above may have a date in the future, which is
   # not old enough for a ring. For the same reason each run begins more than the delay after the one before.
-  PAUSE=1.1 kills ring "$rings" "$CATALOG_MIRROR" poll --store "$rings" --config "$WORK/rings-{}.yaml"
+  PAUSE=1.1 kills ring "$rings" "$CATALOG_MIRROR" poll --force --store "$rings" --config "$WORK/rings-{}.yaml"
   succeeds "the ring took at least $((KILLS / 8)) steps" test "$(jq .serial "$rings/catalogs/ring/current.json")" -gt "$((KILLS / 8))"
   kills gc "$store" "$CATALOG_MIRROR" gc --store "$store"
 }

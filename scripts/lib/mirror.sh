@@ -103,7 +103,7 @@ kills() {
     fi
   done
   is "$KILLS times a running $name was killed ($finished more were done before) and left a whole state" "$hits $torn" "$KILLS 0"
-  is "the next $name ends well" "$(code_of "${@//\{\}/0}")" 0
+  succeeds "the next $name ends well" "${@//\{\}/0}"
   succeeds "verify finds nothing wrong after $name" "$CATALOG_MIRROR" verify --store "$store"
 }
 
