@@ -68,10 +68,12 @@ class Package:
         return {name for name in self.channels[channel] if fits(name)}
 
     def connected(self, channel, kept):
-        """Returns the kept entries with those that lie between them on the way of `replaces` from the head."""
+        """Returns the kept entries with the shortest part of the way of `replaces` from the head that has or skips all of them."""
         way = self.chain(channel, self.channels[channel])
-        inside = [place for place, name in enumerate(way) if name in kept]
-        return kept | set(way[inside[0] : inside[-1]]) if inside else kept
+        covered = [kept & (self.skipped(channel, way[place:]) | set(way[place:])) for place in range(len(way))]
+        needed = [name for name, below in zip(way, covered) if below]
+        highest = max((place for place, below in enumerate(covered) if below == covered[0]), default=0)
+        return kept | set(needed[highest:])
 
     def is_valid(self, channel, kept):
         """Returns whether entries are a valid channel: all of it, or one head, from which all others are reached or skipped."""

@@ -84,29 +84,40 @@ fn reached<'a>(channel: &'a Channel, kept: &KeptEntries<'a>, head: &'a str) -> H
     reached
 }
 
-/// Returns the entries that are not kept and lie between two that are, on the way from the head
-/// along `replaces`. oc-mirror v2 takes such entries along with a range, so that a pre-release
-/// between two releases does not cut the channel in two.
-pub(crate) fn between<'a>(channel: &'a Channel, kept: &KeptEntries<'a>) -> Vec<&'a str> {
-    let mut between = Vec::new();
-    // Those since the last kept entry.
-    let mut passed = Vec::new();
-    let mut is_below_kept = false;
+/// Returns the entries that are not kept and connect those that are: of the way from the head along
+/// `replaces` the shortest part that has or skips all kept entries. oc-mirror v2 takes them along
+/// with a range: a pre-release between two releases does not cut the channel in two, and two
+/// releases above which the range ends have the bundle that updates both as their head.
+// As `filterByVersionRange` of github.com/sherine-k/catalog-filter v0.0.5.
+pub(crate) fn connecting<'a>(channel: &'a Channel, kept: &KeptEntries<'a>) -> Vec<&'a str> {
+    let mut way = Vec::new();
     let mut visited = HashSet::new();
     let mut next = channel.heads().into_iter().next();
     while let Some((name, entry)) = next.and_then(|name| channel.entries.get_key_value(name)) {
         if !visited.insert(name) {
             break;
         }
-        if kept.contains(name.as_str()) {
-            between.append(&mut passed);
-            is_below_kept = true;
-        } else if is_below_kept {
-            passed.push(name.as_str());
-        }
+        way.push((name.as_str(), entry));
         next = entry.replaces.as_deref();
     }
-    between
+
+    // Kept entries that the way has or skips, up to the current one.
+    let mut found = HashSet::new();
+    // Entries above the last one that found something.
+    let mut passed = Vec::new();
+    let mut connecting = Vec::new();
+    for (name, entry) in way.into_iter().rev() {
+        let found_below = found.len();
+        let covered = entry.skips.iter().map(String::as_str).chain([name]);
+        found.extend(covered.filter(|covered| kept.contains(covered)));
+        if !found.is_empty() && !kept.contains(name) {
+            passed.push(name);
+        }
+        if found.len() > found_below {
+            connecting.append(&mut passed);
+        }
+    }
+    connecting
 }
 
 /// Advice for a channel that is broken: that in front of the entries that would connect it, and
@@ -126,7 +137,7 @@ impl BrokenAdvice {
         kept: &KeptEntries<'_>,
         fault: ChannelFault<'_>,
     ) -> String {
-        let advice = match old.and_then(|channel| connecting(channel, kept, fault.loose)) {
+        let advice = match old.and_then(|channel| updating(channel, kept, fault.loose)) {
             Some(missing) => format!("{}: {missing}", self.connect),
             None => self.otherwise.to_owned(),
         };
@@ -136,7 +147,7 @@ impl BrokenAdvice {
 
 /// Lists the entries that are not kept and update those that are loose. With them the channel may
 /// be valid.
-fn connecting(channel: &Channel, kept: &KeptEntries<'_>, loose: Vec<&str>) -> Option<String> {
+fn updating(channel: &Channel, kept: &KeptEntries<'_>, loose: Vec<&str>) -> Option<String> {
     let loose: HashSet<&str> = loose.into_iter().collect();
     let mut missing = Vec::new();
     for (name, entry) in &channel.entries {

@@ -169,7 +169,7 @@ impl<'a> PackageSelector<'_, 'a> {
         }
     }
 
-    /// Takes also what lies between the kept entries.
+    /// Takes also what connects the kept entries.
     fn connect(
         &mut self,
         name: &str,
@@ -177,15 +177,15 @@ impl<'a> PackageSelector<'_, 'a> {
         rule: &EntryRule,
         kept: &mut KeptEntries<'a>,
     ) {
-        let between = kept_channel::between(channel, kept);
-        if between.is_empty() {
+        let connecting = kept_channel::connecting(channel, kept);
+        if connecting.is_empty() {
             return;
         }
-        kept.extend(&between);
+        kept.extend(&connecting);
         self.explanation.notice(format!(
             "{}: {} taken too, because they connect the selected {}",
             self.place(&text::line(name, TEXT_CHARS)),
-            listed(&between),
+            listed(&connecting),
             described(rule)
         ));
     }

@@ -35,7 +35,7 @@ fn selection_takes_the_promised_bundles_or_says_what_to_change() {
 ///
 /// - Versions are written as people do for oc-mirror v2: parts may be missing, and a pre-release is
 ///   only in a range that names one.
-/// - Entries outside of the range that lie between two inside are taken along.
+/// - Entries outside of the range that connect those inside are taken along.
 /// - What breaks a channel is refused.
 const VERSIONS: &str = "\
 two numbers / OP / minVersion: '2.11' => 2.11.0 2.11.1
@@ -54,14 +54,20 @@ outside stays out / 0.8.0 1.0.0<0.8.0 1.1.0-rc.1<1.0.0 1.1.0<1.1.0-rc.1 1.2.0-rc
     => 1.0.0 1.1.0 1.1.0-rc.1; p.v1.1.0-rc.1 taken too, because they connect the selected versions >=1.0.0 <=1.9.0
 skipped above / 1.0.0 1.0.1 1.1.0-rc.1<1.0.0 1.1.0<1.1.0-rc.1,-1.0.1 2.0.0<1.1.0 / maxVersion: 1.1.0 => 1.0.0 1.0.1 1.1.0 \
     1.1.0-rc.1; p.v1.1.0-rc.1 taken too, because they connect the selected versions <=1.1.0
-max leaves two heads / 1.0.0 1.1.0<1.0.0 1.1.1<1.0.0 1.2.0<1.1.0,-1.1.1 / maxVersion: 1.1.9 => with versions <=1.1.9 the channel \
-    has several heads: p.v1.1.0, p.v1.1.1; select also what connects them: p.v1.2.0
+max leaves two heads / 1.0.0 1.1.0<1.0.0 1.1.1<1.0.0 1.2.0<1.1.0,-1.1.1 1.3.0<1.2.0 / maxVersion: 1.1.9 => 1.0.0 1.1.0 1.1.1 \
+    1.2.0; p.v1.2.0 taken too, because they connect the selected versions <=1.1.9
+two heads far above / 1.0.0 1.0.1 1.1.0<1.0.0 1.2.0<1.1.0 1.3.0<1.2.0,-1.0.1 1.4.0<1.3.0,-1.0.1 / maxVersion: 1.0.9 => 1.0.0 1.0.1 \
+    1.1.0 1.2.0 1.3.0; p.v1.1.0, p.v1.2.0, p.v1.3.0 taken too, because they connect the selected versions <=1.0.9
+only skipped ones / 1.0.0 1.0.1 1.0.2 1.1.0<1.0.0,-1.0.1,-1.0.2 / minVersion: 1.0.1, maxVersion: 1.0.9 => 1.0.1 1.0.2 1.1.0; \
+    p.v1.1.0 taken too, because they connect the selected versions >=1.0.1 <=1.0.9
 cycle has no head / 1.0.0<1.1.0 1.1.0<1.0.0 / full: false => with heads only the channel has no head: its entries replace or skip \
     each other in a cycle; the catalog has the channel so: select other channels, or bundles by name
 cycle below the head / 1.0.0<1.1.0 1.1.0<1.0.0 1.2.0<1.1.0 2.0.0 / maxVersion: 1.9.0 => with versions <=1.9.0 the channel has a \
     cycle of replaces through p.v1.1.0; the catalog has the channel so: select other channels, or bundles by name
-skips in a circle / 1.0.0<-1.1.0 1.1.0<-1.0.0 1.2.0 2.0.0<1.2.0,-1.0.0 / maxVersion: 1.9.0 => with versions <=1.9.0 the channel \
-    has entries that its head does not reach: p.v1.0.0, p.v1.1.0; select also what connects them: p.v2.0.0
+skips in a circle / 1.0.0<-1.1.0 1.1.0<-1.0.0 1.2.0 2.0.0<1.2.0,-1.0.0 / maxVersion: 1.9.0 => 1.0.0 1.1.0 1.2.0 2.0.0; p.v2.0.0 \
+    taken too, because they connect the selected versions <=1.9.0
+skips in a circle far below / 1.0.0<-1.1.0 1.1.0<-1.0.0 1.2.0 2.0.0<1.2.0 / maxVersion: 1.9.0 => with versions <=1.9.0 the channel \
+    has entries that its head does not reach: p.v1.0.0, p.v1.1.0; the catalog has the channel so: select other channels, or bundles by name
 several heads in the catalog / 1.0.0 2.0.0 / full: false => with heads only the channel has several heads: p.v1.0.0, p.v2.0.0; \
     the catalog has the channel so: select other channels, or bundles by name";
 
