@@ -104,6 +104,9 @@ impl Pack {
 /// Writes an archive of the whole catalogs into a folder, and returns the name of the file. One that
 /// is there is replaced: it may be damaged, or have other sources of the same content.
 ///
+/// It holds also what could be made from the shards, so that another version of the program reads it.
+/// Beside the images of a folder this is little.
+///
 /// # Errors
 /// As [`Pack::plan`] and [`Pack::write_file`].
 #[expect(clippy::disallowed_methods, reason = "only the own store is read")]
@@ -114,6 +117,7 @@ pub async fn archive_into(
     now: SystemTime,
 ) -> Result<String, ArchiveError> {
     let options = PackOptions {
+        whole: true,
         exported_at: Some(now),
         ..PackOptions::default()
     };

@@ -30,8 +30,8 @@ pub struct Archive {
 }
 
 /// Reason for which a derived object of an archive cannot be read.
-const NOT_PACKED: &str = "it comes out otherwise here than where it was exported, and the archive \
-                          does not hold it: export whole";
+const NOT_PACKED: &str = "another version of the program exported it with other bytes, and the \
+                          archive does not hold them: export with --whole, or carry out again";
 
 /// Place of an object in the files of an archive.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{Seek, Write};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use model::{Document, Key, Outcome};
 use publish::ValidationMode;
@@ -170,11 +171,25 @@ async fn import_of_image_that_cannot_be_rebuilt_needs_a_whole_archive() {
             assert_eq!(published(&memory).await, published(&original).await);
         } else {
             let error = report.error.clone().unwrap();
-            let parts = [&*index.to_string(), "export whole"];
+            let parts = [&*index.to_string(), "export with --whole"];
             assert!(parts.iter().all(|part| error.contains(part)), "{error}");
             assert!(published(&memory).await.is_empty());
         }
     }
+}
+
+/// Another version of this program made the folder that a site gets.
+#[tokio::test(flavor = "multi_thread")]
+async fn archive_in_a_folder_is_imported_by_another_version() {
+    let (original, from) = mirror(&[V1]).await;
+    remake_image_index(&from).await;
+    let folder = tempfile::tempdir().unwrap();
+    let archive = sync::archive_into(from, &[name()], folder.path(), SystemTime::now());
+    let path = folder.path().join(archive.await.unwrap());
+    let (memory, to) = mirror(&[]).await;
+    let report = import(&[std::fs::read(path).unwrap()], &to).await.unwrap();
+    assert_eq!(report.outcome, Outcome::Published);
+    assert_eq!(published(&memory).await, published(&original).await);
 }
 
 /// A later version may write fields into a Snapshot that this one does not know. Its name is the
