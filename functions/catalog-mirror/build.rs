@@ -11,7 +11,13 @@ fn main() {
     println!("cargo::rustc-env=BUILD_VERSION={version} ({})", commit());
     let target = variable("TARGET");
     let profile = variable("PROFILE");
-    println!("cargo::rustc-env=BUILD_TOOLS={compiler} for {target} ({profile})");
+    let cryptography = match env::var_os("CARGO_CFG_FIPS") {
+        Some(_) => "the FIPS module of AWS-LC",
+        None => "ring",
+    };
+    println!(
+        "cargo::rustc-env=BUILD_TOOLS={compiler} for {target} ({profile}), with {cryptography}"
+    );
     pack_example(Path::new("example"));
 }
 

@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 use crate::support::cargo;
 
 /// Licences that allow use, change and distribution without further conditions on the program.
-/// NCSA is that of libFuzzer, which no shipped program contains.
+/// NCSA is that of libFuzzer, which no shipped program contains. OpenSSL is that of parts of the FIPS
+/// module of AWS-LC, which only a build with `cfg(fips)` contains; it asks for a notice.
 const ALLOWED: &str = "Apache-2.0 MIT BSD-2-Clause BSD-3-Clause ISC Unicode-3.0 Zlib CDLA-Permissive-2.0 Unlicense \
-    BSL-1.0 MIT-0 0BSD CC0-1.0 NCSA";
+    BSL-1.0 MIT-0 0BSD CC0-1.0 NCSA OpenSSL";
 
 #[test]
 fn dependency_has_allowed_licence_and_is_from_registry_or_workspace() {

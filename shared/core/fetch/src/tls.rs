@@ -1,4 +1,4 @@
-//! TLS with rustls and ring: the system's certificates and the operator's own.
+//! TLS with rustls: the system's certificates and the operator's own.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,9 +7,11 @@ use std::sync::{Arc, LazyLock};
 use model::pem;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
-use rustls::crypto::{
-    WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature,
-};
+#[cfg(fips)]
+use rustls::crypto::aws_lc_rs as provider;
+#[cfg(not(fips))]
+use rustls::crypto::ring as provider;
+use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
@@ -48,14 +50,14 @@ impl TrustedCertificates {
         Ok(Arc::new(Self {
             own,
             all: LazyLock::new(Box::new(move || all.with_system())),
-            algorithms: ring::default_provider().signature_verification_algorithms,
+            algorithms: provider::default_provider().signature_verification_algorithms,
         }))
     }
 
     /// Builds a configuration with a provider of its own. A process-wide provider would depend on
     /// which crate sets it first.
     pub(crate) fn config(self: Arc<Self>) -> Result<ClientConfig, FetchSettingsError> {
-        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        let config = ClientConfig::builder_with_provider(Arc::new(provider::default_provider()))
             .with_safe_default_protocol_versions()?
             .dangerous()
             .with_custom_certificate_verifier(self)

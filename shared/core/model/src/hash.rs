@@ -1,10 +1,10 @@
 use std::{fmt, str::FromStr};
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use ring::digest::{Context, SHA256, digest};
 use serde_with::{DeserializeFromStr, SerializeDisplay};
 
 use crate::Encoding;
+use crate::crypto::digest::{Context, Digest, SHA256, digest};
 
 /// The sha256 of some bytes: 64 lower-case hex digits in keys and documents.
 #[derive(
@@ -23,7 +23,7 @@ impl Sha256 {
         Self::take(&digest(&SHA256, bytes))
     }
 
-    fn take(digest: &ring::digest::Digest) -> Self {
+    fn take(digest: &Digest) -> Self {
         let mut bytes = [0; 32];
         bytes.copy_from_slice(digest.as_ref());
         Self(bytes)

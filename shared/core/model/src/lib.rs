@@ -2,6 +2,7 @@
 
 mod catalogs;
 mod changed_packages;
+pub mod crypto;
 mod current;
 mod document;
 mod encoding;

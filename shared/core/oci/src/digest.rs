@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use ring::digest::{Context, SHA256, SHA512, digest};
+use model::crypto::digest::{Context, SHA256, SHA512, digest};
 use serde::Serialize;
 use serde_with::DeserializeFromStr;
 

@@ -1,7 +1,10 @@
 use std::sync::Arc;
 
 use rustls::ServerConfig;
-use rustls::crypto::ring;
+#[cfg(fips)]
+use rustls::crypto::aws_lc_rs as provider;
+#[cfg(not(fips))]
+use rustls::crypto::ring as provider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem};
 
@@ -21,7 +24,7 @@ pub(crate) fn parse(texts: &[Vec<u8>]) -> Result<ServerConfig, FileError> {
     let key = PrivateKeyDer::from_pem_slice(key).map_err(FileError::Key)?;
     // Its own provider instead of the one of the process, so that the choice of another crate does
     // not matter.
-    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+    let mut config = ServerConfig::builder_with_provider(Arc::new(provider::default_provider()))
         .with_safe_default_protocol_versions()
         .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
         .map_err(FileError::KeyPair)?;

@@ -16,11 +16,17 @@ use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use parking_lot::Mutex;
 
+// The implementation of TLS.
+#[cfg(fips)]
+const CRYPTO_MODE: CryptoMode = CryptoMode::AwsLcFips;
+#[cfg(not(fips))]
+const CRYPTO_MODE: CryptoMode = CryptoMode::Ring;
+
 /// Returns the URL of the proxy for a URL, `None` if the server is asked directly, or the reason
 /// for which the proxy cannot be used.
 pub type ProxyOfUrl = fn(&str) -> Result<Option<String>, String>;
 
-/// Makes the HTTP client, over rustls with ring. It loads the certificates of the system at the
+/// Makes the HTTP client, over rustls. It loads the certificates of the system at the
 /// first request.
 ///
 /// The SDK has every new client load them at once, throws the result away, and loads them again at
@@ -81,7 +87,7 @@ impl ProxyConnector {
             builder.set_proxy_config(Some(ProxyConfig::all(proxy)?));
         }
         let connector = builder
-            .tls_provider(Provider::Rustls(CryptoMode::Ring))
+            .tls_provider(Provider::Rustls(CRYPTO_MODE))
             .tls_context(self.connectors.tls.clone())
             .build();
         let connector = SharedHttpConnector::new(connector);

@@ -3,12 +3,12 @@
 use std::{fmt, sync::Arc};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use model::{Sha256, pem};
-use ring::rand::{SecureRandom, SystemRandom};
-use ring::signature::{
+use model::crypto::rand::{SecureRandom, SystemRandom};
+use model::crypto::signature::{
     ECDSA_P256_SHA256_ASN1, ECDSA_P384_SHA256_ASN1, ECDSA_P384_SHA384_ASN1, ED25519,
     Ed25519KeyPair, KeyPair, RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey, VerificationAlgorithm,
 };
+use model::{Sha256, pem};
 use rustls_pki_types::pem::{PemObject, SectionKind};
 use spki::der::asn1::UintRef;
 use spki::der::{Decode, Reader, SliceReader};

@@ -96,8 +96,8 @@ fn unusable_keys_are_refused_when_read() {
 
 #[test]
 fn signing_key_from_pem_refuses_other_keys() {
-    let ecdsa = ring::signature::EcdsaKeyPair::generate_pkcs8(
-        &ring::signature::ECDSA_P256_SHA256_ASN1_SIGNING,
+    let ecdsa = model::crypto::signature::EcdsaKeyPair::generate_pkcs8(
+        &model::crypto::signature::ECDSA_P256_SHA256_ASN1_SIGNING,
         &SystemRandom::new(),
     )
     .unwrap();

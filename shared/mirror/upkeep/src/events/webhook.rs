@@ -9,9 +9,9 @@ use async_trait::async_trait;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use fetch::{FetchSettings, FetchSettingsError, Fetcher, RedirectTarget, RequestSpec, retry_after};
 use model::CatalogName;
+use model::crypto::hmac::{HMAC_SHA256, Key, sign};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, InvalidHeaderValue};
 use reqwest::{Method, StatusCode, Url};
-use ring::hmac::{HMAC_SHA256, Key, sign};
 
 use crate::{Event, Receiver, SendError};
 

@@ -1,6 +1,6 @@
+use model::crypto::hmac::{HMAC_SHA256, Key, sign};
+use model::crypto::rand::SystemRandom;
 use quick_cache::sync::Cache;
-use ring::hmac::{HMAC_SHA256, Key, sign};
-use ring::rand::SystemRandom;
 
 /// Largest number of remembered logins. bcrypt reads 72 bytes only, so one password has endless
 /// spellings.
