@@ -184,8 +184,10 @@ async fn archive_in_a_folder_is_imported_by_another_version() {
     let (original, from) = mirror(&[V1]).await;
     remake_image_index(&from).await;
     let folder = tempfile::tempdir().unwrap();
-    let archive = sync::archive_into(from, &[name()], folder.path(), SystemTime::now());
-    let path = folder.path().join(archive.await.unwrap());
+    let archive = sync::archive_into(from, &[name()], folder.path(), SystemTime::now())
+        .await
+        .unwrap();
+    let path = folder.path().join(archive);
     let (memory, to) = mirror(&[]).await;
     let report = import(&[std::fs::read(path).unwrap()], &to).await.unwrap();
     assert_eq!(report.outcome, Outcome::Published);
