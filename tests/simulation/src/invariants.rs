@@ -250,28 +250,21 @@ impl InvariantChecker {
         Err(format!("{} is not old enough", next.content))
     }
 
-    /// Checks that a ring has every object of the states that it keeps.
+    /// Checks that a ring has every object of the states that it keeps. One whose snapshot was
+    /// damaged may be collected, since nothing tells then what it has.
     fn check_kept(&self, name: &CatalogName, objects: &BTreeMap<Key, Bytes>) -> Result<(), String> {
         let state = self.history(name).last().expect("it was just appended");
-        let mut kept = self.kept_by_ring(state)?.into_iter();
-        match kept.find(|key| !objects.contains_key(key)) {
-            Some(key) => Err(format!("{key} is of a state that the ring keeps, and gone")),
-            None => Ok(()),
+        for snapshot in kept_by_ring(state)? {
+            let key = Key::Object(ObjectKind::Snapshot, snapshot);
+            if self.damage.since(0, |damaged| *damaged == key) {
+                continue;
+            }
+            let mut named = self.named_by_snapshot(snapshot).into_iter();
+            if let Some(key) = named.find(|key| !objects.contains_key(key)) {
+                return Err(format!("{key} is of a state that the ring keeps, and gone"));
+            }
         }
-    }
-
-    /// Returns the keys of the states that a ring keeps: that at which it is, and those that wait.
-    fn kept_by_ring(&self, state: &State) -> Result<Vec<Key>, String> {
-        let document: Value = serde_json::from_slice(&state.bytes)
-            .map_err(|error| format!("it is not JSON: {error}"))?;
-        let ring = &document["source"]["ring"];
-        let waiting = ring["waiting"].as_array().into_iter().flatten();
-        let at = Some(&ring["at"]).filter(|at| !at.is_null());
-        let mut kept = Vec::new();
-        for state in waiting.chain(at) {
-            kept.extend(self.named_by_snapshot(referenced(&state["snapshot"])?));
-        }
-        Ok(kept)
+        Ok(())
     }
 
     /// Returns the keys of all that is published or kept by a ring, without the pointers and
@@ -281,7 +274,9 @@ impl InvariantChecker {
         let mut named = BTreeSet::new();
         for state in published {
             named.extend(self.named_by(state));
-            named.extend(self.kept_by_ring(state).unwrap_or_default());
+            for snapshot in kept_by_ring(state).unwrap_or_default() {
+                named.extend(self.named_by_snapshot(snapshot));
+            }
         }
         named
     }
@@ -361,4 +356,18 @@ fn snapshots(state: &State) -> Result<BTreeMap<Sha256, (Sha256, bool)>, String> 
     }
     snapshots.insert(state.snapshot, (state.content, true));
     Ok(snapshots)
+}
+
+/// Returns the snapshots of the states that a ring keeps: that at which it is, and those that wait.
+fn kept_by_ring(state: &State) -> Result<Vec<Sha256>, String> {
+    let document: Value =
+        serde_json::from_slice(&state.bytes).map_err(|error| format!("it is not JSON: {error}"))?;
+    let ring = &document["source"]["ring"];
+    let waiting = ring["waiting"].as_array().into_iter().flatten();
+    let at = Some(&ring["at"]).filter(|at| !at.is_null());
+    let mut kept = Vec::new();
+    for state in waiting.chain(at) {
+        kept.push(referenced(&state["snapshot"])?);
+    }
+    Ok(kept)
 }
