@@ -117,14 +117,16 @@ impl Status {
     }
 
     /// Forgets the failures of a revision that was published, and the hold in `known`, the status
-    /// when the poll began: the source has another revision now. A hold that another poll has
-    /// recorded since then stays until the next poll, because a person may have released it.
+    /// when the poll began: the source has another revision now. What was recorded since then, a
+    /// hold by another poll or its release by a person, stays until the next poll.
     pub fn forget(&mut self, revision: &str, known: Option<&Self>) {
         self.open_pulls
             .take_if(|open| open.inputs.revision == revision);
         let known = known.and_then(Self::held);
         self.rejected.take_if(|rejected| {
-            let is_known = known.is_some_and(|(known, _)| known.is_same(rejected));
+            let is_known = known.is_some_and(|(known, _)| {
+                known.is_same(rejected) && known.is_released() == rejected.is_released()
+            });
             rejected.inputs.revision == revision || is_known
         });
     }
@@ -227,6 +229,11 @@ impl RejectedRevision {
     /// Returns true for the same revision over the same published state.
     fn is_same(&self, other: &Self) -> bool {
         self.inputs.revision == other.inputs.revision && self.base == other.base
+    }
+
+    /// Returns true if a person has let the revision through.
+    fn is_released(&self) -> bool {
+        self.held.as_ref().is_some_and(|hold| hold.released)
     }
 
     /// Goes on with the hold of `known`, which is over the same published state. The poll that ends

@@ -166,6 +166,10 @@ async fn hold_and_release_survive_polls_that_began_before_them() {
     let late = site.site.mirror.poll(catalog, began.clone()).await;
     assert_eq!(late.outcome, Outcome::Refused);
     assert_eq!(site.hold().await, Some(held.clone()));
+    let unreleased = PollOptions {
+        before: Some(site.status().await),
+        ..PollOptions::default()
+    };
     publish::release(store, &catalog.name).await.unwrap();
     let released = Hold {
         released: true,
@@ -174,11 +178,13 @@ async fn hold_and_release_survive_polls_that_began_before_them() {
     let late = site.site.mirror.poll(catalog, began.clone()).await;
     assert_eq!(late.outcome, Outcome::Refused);
     assert_eq!(site.hold().await, Some(released.clone()));
-    // One that has found the content before the accident.
+    // Two that have found the content before the accident. One of them knows of the hold.
     site.write_channel(4, "stable");
-    let late = site.site.mirror.poll(catalog, began).await;
-    assert_eq!(late.outcome, Outcome::Unchanged);
-    assert_eq!(site.hold().await, Some(released));
+    for began in [began, unreleased] {
+        let late = site.site.mirror.poll(catalog, began).await;
+        assert_eq!(late.outcome, Outcome::Unchanged);
+        assert_eq!(site.hold().await, Some(released.clone()));
+    }
     site.write_channel(4, "fast");
     assert_eq!(site.outcome().await, Outcome::Published);
     assert_eq!(site.hold().await, None);
