@@ -27,6 +27,8 @@ pub(crate) struct InvariantChecker {
     gc_counter: u64,
     /// Actors that may remove a catalog.
     removers: BTreeSet<(u8, CatalogName)>,
+    /// Catalogs that are published and not listed, with the actor that has to list them again.
+    unlisted: BTreeMap<CatalogName, u8>,
     pub(crate) damage: DamageLog,
     pub(crate) holds: HoldChecker,
 }
@@ -80,11 +82,33 @@ impl InvariantChecker {
                 self.check_wanted(now, name, before, operation.actor)
                     .map_err(in_words)?;
             }
-            if !listed.contains(name.as_str()) {
-                return Err(format!("{name} is published and not in catalogs.json"));
+            if listed.contains(name.as_str()) {
+                self.unlisted.remove(name);
+            } else {
+                self.check_unlisted(name, operation)?;
             }
         }
         Ok(())
+    }
+
+    /// Checks that a catalog is unlisted for a good reason. A removal takes a catalog off the list
+    /// whose pointer is gone, and cannot see a pointer that is on its way. Whoever wrote that one
+    /// lists the catalog again before anything else.
+    fn check_unlisted(&mut self, name: &CatalogName, operation: &Operation) -> Result<(), String> {
+        let subject = operation.subject.as_str();
+        let publishes =
+            operation.kind == Kind::Put && subject == Key::Current(name.clone()).to_string();
+        let is_removable = self.removers.iter().any(|(_, removable)| removable == name);
+        if publishes && is_removable {
+            self.unlisted.insert(name.clone(), operation.actor);
+            return Ok(());
+        }
+        match self.unlisted.get(name) {
+            Some(actor) if operation.actor != *actor || subject == Key::Catalogs.to_string() => {
+                Ok(())
+            }
+            _ => Err(format!("{name} is published and not in catalogs.json")),
+        }
     }
 
     /// Checks that every write of `gc.json` raises its counter: no state may come back, or a
