@@ -92,8 +92,8 @@ impl InvariantChecker {
     }
 
     /// Checks that a catalog is unlisted for a good reason. A removal takes a catalog off the list
-    /// whose pointer is gone, and cannot see a pointer that is on its way. Whoever wrote that one
-    /// lists the catalog again before anything else.
+    /// whose pointer is gone, and cannot see a pointer that is on its way. The actor that wrote this
+    /// pointer lists the catalog again before anything else.
     fn check_unlisted(&mut self, name: &CatalogName, operation: &Operation) -> Result<(), String> {
         let subject = operation.subject.as_str();
         let publishes =
