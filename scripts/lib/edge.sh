@@ -13,29 +13,12 @@ use_worker() {
   # Compiles what ring has in C.
   need_debian clang=clang llvm-ar=llvm
   target=$(target_folder)/wasm
-  if has_wasm_target; then
-    CARGO_TARGET_DIR=$target cargo build "${WORKER_BUILD[@]}"
-  else
-    need_debian_wasm
-    env -u CARGO_RESOLVER_FEATURE_UNIFICATION CARGO_TARGET_DIR="$target" RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1 CC_wasm32_unknown_unknown=clang \
-      AR_wasm32_unknown_unknown=llvm-ar CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=wasm-ld-22 \
-      /usr/bin/cargo build "${WORKER_BUILD[@]}" -Zbuild-std=std,panic_abort
-  fi &&
+  need_rust_target wasm32-unknown-unknown
+  CARGO_TARGET_DIR=$target cargo build "${WORKER_BUILD[@]}" &&
     "$WASM_BINDGEN" --target web --no-typescript --out-dir "$1" "$target/wasm32-unknown-unknown/lambda/edge.wasm" ||
     die "the Worker does not build"
 }
 WORKER_BUILD=(--manifest-path "$ROOT/Cargo.toml" --locked --quiet --profile lambda --package edge --target wasm32-unknown-unknown)
-
-has_wasm_target() {
-  timeout 60 rustup --quiet target add wasm32-unknown-unknown 2>/dev/null
-  [[ -d $(rustc --print target-libdir --target wasm32-unknown-unknown) ]]
-}
-
-# Debian's compiler, which has the standard library as source.
-need_debian_wasm() {
-  need_debian /usr/bin/rustc=rustc-web /usr/bin/cargo=cargo-web wasm-ld-22=lld-22
-  [[ -d /usr/lib/rustlib/src/rust/library ]] || as_root apt-get install -qq -y --no-install-recommends rust-web-src >/dev/null
-}
 
 # The tool must have the version of the library. It is not optimised: it runs for a second.
 need_wasm_bindgen() {
