@@ -8,17 +8,18 @@
 # shellcheck shell=bash
 
 # shellcheck source=/dev/null
-use revision
+use revision container
 
 VERSION=$(cargo metadata --manifest-path "$ROOT/Cargo.toml" --format-version 1 --no-deps | jq -r '.packages[] | select(.name == "catalog-mirror").version')
 RELEASE=$WORK/release KEY=$WORK/key/cosign.key
+MOUNTS=() VARIABLES=()
 DOWNLOADS=https://github.com/catalog-mirror/catalog-mirror/releases/download/v$VERSION
 read -ra PARTS <<<"${RELEASE_PARTS:-}"
 
-# run_release FOLDER
+# run_release FOLDER OPTION...
 run_release() {
-  "$ROOT/scripts/release" "$VERSION" ${PARTS[@]+"${PARTS[@]}"} --profile "${RELEASE_PROFILE:-dist}" --arch "${RELEASE_ARCH:-all}" --key "$KEY" \
-    ${RELEASE_PROGRAMS:+--programs "$RELEASE_PROGRAMS"} --out "$1"
+  "$ROOT/scripts/release" "$VERSION" ${PARTS[@]+"${PARTS[@]}"} --profile "${RELEASE_PROFILE:-dist}" --arch "${RELEASE_ARCH:-all}" \
+    ${RELEASE_PROGRAMS:+--programs "$RELEASE_PROGRAMS"} --out "$1" "${@:2}"
 }
 
 # The programs of a second run come from cargo's cache: that two builds of them are equal is a check of the images (IMAGE_TWICE=1).
@@ -27,10 +28,14 @@ twice() {
   mkdir "$(dirname "$KEY")"
   export COSIGN_PASSWORD=throwaway
   (cd "$(dirname "$KEY")" && cosign generate-key-pair 2>/dev/null)
-  succeeds "a release is made, signed and verified" run_release "$RELEASE"
-  succeeds "and once more" run_release "$WORK/again"
+  succeeds "a release is made, signed and verified" run_release "$RELEASE" --key "$KEY"
+  succeeds "and once more, without a key" run_release "$WORK/again"
+  echo more >>"$WORK/again/catalog-mirror.yaml"
+  fails "a release that was changed since is not signed" "is no whole release" "$ROOT/scripts/release" "$VERSION" --sign "$WORK/again" --key "$KEY"
+  sed -i '$d' "$WORK/again/catalog-mirror.yaml"
+  succeeds "one that was not changed is signed by another run" "$ROOT/scripts/release" "$VERSION" --sign "$WORK/again" --key "$KEY"
   is "a second run has the same bytes, but for the signatures" \
-    "$(diff -rq --exclude '*.sig' "$RELEASE" "$WORK/again")" ""
+    "$(diff -rq --exclude '*.sig' --exclude '*.intoto.jsonl' "$RELEASE" "$WORK/again")" ""
   fails "the version must be that of Cargo.toml" "Cargo.toml has the version $VERSION, not 9.9.9" "$ROOT/scripts/release" 9.9.9
 }
 
@@ -40,9 +45,14 @@ block() {
     sed "s|$DOWNLOADS|file://$2|g; s|0\.1\.0|$VERSION|g; s|docker://registry.example|docker://$PLAIN_REGISTRY|; s|sudo ||"
 }
 
+# verify_by ENVELOPE FILE
+verify_by() {
+  cosign verify-blob-attestation --key "$RELEASE/cosign.pub" --insecure-ignore-tlog --type slsaprovenance1 --signature "$1" "$RELEASE/$2"
+}
+
 verifies() {
   local statement=$RELEASE/catalog-mirror-$VERSION.provenance.json file
-  is "each file has a signature" "$(cd "$RELEASE" && for file in *; do [[ $file == *.sig || $file == cosign.pub || -f $file.sig ]] || echo "$file"; done)" ""
+  is "each file has a signature" "$(cd "$RELEASE" && for file in *; do [[ $file == *.sig || $file == *.intoto.jsonl || $file == cosign.pub || -f $file.sig ]] || echo "$file"; done)" ""
   # The page takes the public key from another place.
   succeeds "the page's command verifies the checksums" bash -ec "cd '$RELEASE' && $(block checksums "$RELEASE")"
   succeeds "and their signature" bash -ec "cd '$RELEASE' && $(block signatures "$RELEASE")"
@@ -52,6 +62,11 @@ verifies() {
   is "the statement is one of in-toto with a predicate of SLSA" "$(jq -c '[._type, .predicateType]' "$statement")" \
     '["https://in-toto.io/Statement/v1","https://slsa.dev/provenance/v1"]'
   succeeds "the statement names all files by their hashes" python3 -B "$LIB/provenance.py" check "$RELEASE" "$VERSION" "$REVISION"
+  succeeds "the page's command verifies a file by the signed statement" bash -ec "cd '$RELEASE' && $(block attestation "$RELEASE")"
+  fails "but none that it does not name" "no matching subject digest" verify_by "$RELEASE/catalog-mirror-$VERSION.intoto.jsonl" SHA256SUMS
+  jq -c '.payload |= (@base64d | sub("\"profile\": \"[a-z]*"; "\"profile\": \"other") | @base64)' "$RELEASE/catalog-mirror-$VERSION.intoto.jsonl" \
+    >"$WORK/changed.jsonl"
+  fails "and none by a changed statement" "accepted signatures do not match" verify_by "$WORK/changed.jsonl" "catalog-mirror-$VERSION-linux-amd64.tar.gz"
   echo more >>"$WORK/changed/catalog-mirror.yaml"
   fails "and no others" "other files or hashes" python3 -B "$LIB/provenance.py" check "$WORK/changed" "$VERSION" "$REVISION"
   fails "nor those of another commit" "it was built from" python3 -B "$LIB/provenance.py" check "$RELEASE" "$VERSION" other
@@ -137,14 +152,57 @@ by_rpm() {
   succeeds "rpm: rpm removes it" rpm --root "$ROOTFS" --erase catalog-mirror
 }
 
+# The container has no privileges, and a root that it cannot write.
 by_image() {
+  local begin port
   # The registry has no TLS, which skopeo has to be told for the user.
   export HOME=$WORK/home
   mkdir -p "$HOME/.config/containers" "$WORK/image"
   printf '[[registry]]\nlocation = "%s"\ninsecure = true\n' "$PLAIN_REGISTRY" >"$HOME/.config/containers/registries.conf"
+  begin=$(now_ms)
   succeeds "image: the page's commands bring it to a registry" bash -ec "cd '$WORK/image' && $(block image "$RELEASE")"
   is "image: with the program of this version" \
     "$(skopeo inspect --tls-verify=false --override-arch amd64 "docker://$PLAIN_REGISTRY/catalog-mirror:$VERSION" | jq -r '.Labels["org.opencontainers.image.version"]')" "$VERSION"
+  IMAGE=docker://$PLAIN_REGISTRY/catalog-mirror:$VERSION
+  unpack_image amd64 "$WORK/image/bundle"
+  port=$(free_port)
+  new_container image "$WORK/image/bundle" demo --listen "127.0.0.1:$port"
+  start_container image
+  succeeds "image: the demo answers" wait_for 20 curl -sfo "$WORK/image/hash" "http://127.0.0.1:$port/catalogs/demo/content-hash"
+  say "image: $(($(now_ms) - begin)) ms from the file to the first answer"
+}
+
+# by_processor ARCH EMULATOR GLIBC: the program of a processor that this machine has not. GLIBC is the folder of its C library.
+by_processor() {
+  local folder=$WORK/elsewhere/$1 port
+  mkdir -p "$folder"
+  port=$(free_port)
+  tar -xzf "$RELEASE/catalog-mirror-$VERSION-linux-$1.tar.gz" --strip-components=1 -C "$folder"
+  # With the variable the program does not start itself again, which needs the kernel to know the emulator.
+  start "$folder/log" env MALLOC_ARENA_MAX=4 "$2" -L "$3" "$folder/catalog-mirror" demo --listen "127.0.0.1:$port"
+  succeeds "$1: the demo answers" wait_for 60 curl -sfo "$folder/hash" "http://127.0.0.1:$port/catalogs/demo/content-hash"
+  is "$1: with the content of this machine" "$(cat "$folder/hash")" "$(demo_answers "/release/catalog-mirror-$VERSION-linux-amd64/catalog-mirror")"
+  succeeds "$1: and serves what has the hash" wait_for 20 has_hash "http://127.0.0.1:$port/catalogs/demo"
+}
+
+# has_hash URL: the demo changes the content once.
+has_hash() { [[ $(curl -sf "$1/api/v1/all" | sha256) == $(curl -sf "$1/content-hash") ]]; }
+
+# on_other_processors: Debian names one of them otherwise.
+on_other_processors() {
+  local arch deb
+  new_root file
+  bash -ec "cd '$ROOTFS/release' && $(block program "$RELEASE" | head -1)"
+  by_processor arm64 qemu-aarch64-static /
+  by_processor ppc64le qemu-ppc64le-static /usr/powerpc64le-linux-gnu
+  by_processor s390x qemu-s390x-static /usr/s390x-linux-gnu
+  for arch in ppc64el s390x; do
+    is "$arch: the deb needs glibc" "$(dpkg-deb --field "$RELEASE/catalog-mirror_$VERSION-1_$arch.deb" Architecture Depends | paste -sd' ')" \
+      "Architecture: $arch Depends: libc6 (>= 2.28)"
+  done
+  for arch in ppc64le s390x; do
+    is "$arch: the rpm needs glibc" "$(rpm --query --requires --package "$RELEASE/catalog-mirror-$VERSION-1.$arch.rpm" 2>/dev/null | grep glibc)" "glibc >= 2.28"
+  done
 }
 
 by_krew() {
@@ -158,8 +216,9 @@ by_krew() {
 
 # The chart, and the file for sites without a connection, each with a cluster of its own.
 in_cluster() {
-  local script
+  local script begin
   for script in chart airgap; do
+    begin=$(now_ms)
     (
       mkdir -p "$WORK/$script"
       [[ $script != airgap ]] || cp "$RELEASE/catalog-mirror-$VERSION-airgap.tar" "$WORK/airgap"
@@ -167,6 +226,7 @@ in_cluster() {
     ) >"$WORK/$script.log" 2>&1 || not_ok "$script: the page's commands succeed" "$(tail -5 "$WORK/$script.log")"
     is "$script: the cluster has the mirror with its image" "$(kubectl get statefulset -n mirrors catalog-mirror -o jsonpath='{.spec.template.spec.containers[0].image}')" \
       "registry.example/catalog-mirror:$VERSION"
+    say "$script: $(($(now_ms) - begin)) ms from the file to the objects in the cluster"
     succeeds "$script: helm removes it" helm uninstall catalog-mirror --namespace mirrors
   done
   is "airgap: the three commands of the page are three" "$(block airgap "$RELEASE" | wc -l)" 3
@@ -179,7 +239,7 @@ in_cluster() {
 }
 
 need_python_tools
-need_debian busybox=busybox-static rpm=rpm dpkg=dpkg systemd-analyze=systemd unshare=util-linux skopeo=skopeo
+need_debian runc=runc umoci=umoci busybox=busybox-static rpm=rpm dpkg=dpkg systemd-analyze=systemd unshare=util-linux skopeo=skopeo
 set_time_and_revision
 start_plain_registry
 twice
@@ -188,6 +248,12 @@ by_file
 by_deb
 by_rpm
 by_image
+if [[ ${RELEASE_ARCH:-all} == all ]]; then
+  need_debian qemu-s390x-static=qemu-user-static
+  # They have no commands.
+  as_root apt-get install -qq -y --no-install-recommends libc6-ppc64el-cross libc6-s390x-cross >/dev/null
+  on_other_processors
+fi
 need_helm
 prepare_cluster
 by_krew

@@ -2,14 +2,19 @@
 
     provenance.py write FOLDER VERSION REVISION TIME PROFILE PART...   prints the statement about the files of the folder
     provenance.py check FOLDER VERSION REVISION                        reads it, and compares it with the files of the folder
+    provenance.py payload STATEMENT                                    prints the bytes that are signed in an envelope
+    provenance.py envelope STATEMENT SIGNATURE                         prints the envelope, one line; SIGNATURE has base64
+
+An envelope is one of DSSE v1 (github.com/secure-systems-lab/dsse).
 
 RELEASE_BUILDER in the environment names the builder. The statement has no time of the run: two runs give the same bytes.
 """
-import hashlib, json, os, pathlib, subprocess, sys
+import base64, hashlib, json, os, pathlib, subprocess, sys
 
 REPOSITORY = "https://github.com/catalog-mirror/catalog-mirror"
 STATEMENT = "https://in-toto.io/Statement/v1"
 PREDICATE = "https://slsa.dev/provenance/v1"
+PAYLOAD_TYPE = "application/vnd.in-toto+json"
 BUILD_TYPE = f"{REPOSITORY}/blob/main/infra/RELEASES.md#how-a-release-is-built"
 # What is made after the statement, or says what the statement says.
 UNNAMED = {"SHA256SUMS", "cosign.pub"}
@@ -21,7 +26,7 @@ def sha256(path):
 
 def subjects(folder):
     """Returns name and hash of each file of the release."""
-    files = sorted(path for path in folder.iterdir() if path.name not in UNNAMED and not path.name.endswith((".sig", ".provenance.json")))
+    files = sorted(path for path in folder.iterdir() if path.name not in UNNAMED and not path.name.endswith((".sig", ".intoto.jsonl", ".provenance.json")))
     return {path.name: sha256(path) for path in files}
 
 
@@ -68,16 +73,30 @@ def check(folder, version, revision):
     return wrong
 
 
-def main(command, folder, version, revision, *rest):
-    folder = pathlib.Path(folder)
-    if command == "write":
-        time, profile, *parts = rest
-        json.dump(statement(folder, version, revision, time, profile, parts), sys.stdout, indent=1)
-        print()
-        return
-    wrong = check(folder, version, revision)
-    if wrong:
-        sys.exit("provenance: " + "; ".join(wrong))
+def payload(written):
+    """Returns what is signed: the pre-authentication encoding of DSSE."""
+    return b"DSSEv1 %d %s %d %s" % (len(PAYLOAD_TYPE), PAYLOAD_TYPE.encode(), len(written), written)
+
+
+def envelope(written, signature):
+    return {"payloadType": PAYLOAD_TYPE, "payload": base64.b64encode(written).decode(), "signatures": [{"keyid": "", "sig": signature}]}
+
+
+def main(command, path, *rest):
+    path = pathlib.Path(path)
+    match command:
+        case "write":
+            version, revision, time, profile, *parts = rest
+            print(json.dumps(statement(path, version, revision, time, profile, parts), indent=1))
+        case "check":
+            wrong = check(path, *rest)
+            if wrong:
+                sys.exit("provenance: " + "; ".join(wrong))
+        case "payload":
+            sys.stdout.buffer.write(payload(path.read_bytes()))
+        case "envelope":
+            signature = pathlib.Path(*rest).read_text().strip()
+            print(json.dumps(envelope(path.read_bytes(), signature)))
 
 
 main(*sys.argv[1:])

