@@ -198,18 +198,18 @@ need_debian() {
   done
 }
 
-# need_python COMMAND PACKAGE...: installs packages into a virtual environment that later runs use again, VENV_NAME if it is set. One at a
-# time, as for programs of Go.
+# need_python COMMAND PACKAGE...: installs packages into a virtual environment that later runs use again, VENV_NAME if it is set, unless
+# these versions were installed for the command. One at a time, as for programs of Go.
 need_python() {
   VENV=$CACHE/${VENV_NAME:-venv}
   mkdir -p "$CACHE"
   (
     flock 9
-    [[ ! -x $VENV/bin/$1 ]] || exit 0
+    [[ ! -x $VENV/bin/$1 || $(cat "$VENV/$1.source" 2>/dev/null) != "${*:2}" ]] || exit 0
     say "installing ${*:2}"
     [[ -x $VENV/bin/pip ]] || python3 -m venv "$VENV" || { as_root apt-get install -qq -y python3-venv >/dev/null && python3 -m venv --clear "$VENV"; }
     # Compiling all modules takes a minute of CPU; the few that are used are compiled at their first use.
-    "$VENV/bin/pip" install --quiet --disable-pip-version-check --no-compile "${@:2}"
+    "$VENV/bin/pip" install --quiet --disable-pip-version-check --no-compile "${@:2}" && echo "${*:2}" >"$VENV/$1.source"
   ) 9>"$VENV.lock" || die "${*:2} cannot be installed"
   export PATH=$PATH:$VENV/bin
 }
