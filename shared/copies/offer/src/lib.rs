@@ -11,7 +11,7 @@ mod steps;
 pub use access::{RegistryAccess, reference};
 pub use image_set::CarriedSet;
 pub use image_tools::ImageTools;
-pub use offering::{CatalogState, OfferPlace, Offering, required_images};
+pub use offering::{CatalogState, OfferPlace, Offering};
 pub use prune::{PrunePlan, Pruning};
 pub use report::{CarryReport, OfferOutcome, OfferReport, OfferedCatalog};
 pub use steps::{CarrySite, ImportedFolder, PublishedSet};

@@ -9,7 +9,7 @@ use carry::{
     PackageRest, TargetRegistry, check_names, cluster_files, mirror_set_name, replace_file,
     target_has,
 };
-use inspect::{Composer, shard_lines, write_image};
+use inspect::{Composer, published, shard_lines, write_image};
 use model::text::chain;
 use model::{CatalogName, Kind, Sha256, Snapshot};
 use oci::Documents;
@@ -411,7 +411,7 @@ impl CatalogState {
 
     async fn snapshot(&self, store: &Arc<dyn Store>) -> anyhow::Result<Arc<Snapshot>> {
         let Some(content_hash) = self.content_hash else {
-            return Ok(self.published.snapshot().await?);
+            return Ok(published::snapshot(&self.published).await?);
         };
         for object in self.published.current().snapshots_of(content_hash) {
             if let Some(snapshot) = find_stored(&**store, &object.digest).await? {
@@ -430,7 +430,7 @@ impl CatalogState {
 ///
 /// # Errors
 /// Fails if a package cannot be read from the store.
-pub async fn required_images(
+pub(crate) async fn required_images(
     state: &PublishedState,
     snapshot: &Snapshot,
 ) -> anyhow::Result<RequiredImages> {

@@ -15,8 +15,8 @@ use source::{Deletion, Digest, Reference, Sources};
 use store::{Store, find_stored};
 use terminal::{remark, say};
 
-use crate::offering::EarlierCatalog;
-use crate::{RegistryAccess, reference, required_images};
+use crate::offering::{EarlierCatalog, required_images};
+use crate::{RegistryAccess, reference};
 
 /// Requests to the registry at the same time.
 const REQUESTS: usize = 8;

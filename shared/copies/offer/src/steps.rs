@@ -20,9 +20,7 @@ use sync::SyncReport;
 use terminal::{print_done, say};
 
 use crate::image_tools::CollectedImages;
-use crate::{
-    CarriedSet, CarryReport, CatalogState, ImageTools, OfferPlace, Offering, required_images,
-};
+use crate::{CarriedSet, CarryReport, CatalogState, ImageTools, OfferPlace, Offering};
 
 /// Catalogs of an ImageSetConfiguration in a store.
 pub struct PublishedSet<'a> {
@@ -75,9 +73,9 @@ impl PublishedSet<'_> {
     ) -> anyhow::Result<CarryReport<Report>> {
         let dry_run = self.tools.dry_run;
         let images_folder = images_folder(folder);
-        let names = self.names().await?;
+        let states = self.states().await?;
         let to = ImagePlace::Folder(&images_folder);
-        let CollectedImages { images, report } = self.collect(&names, to).await?;
+        let CollectedImages { images, report } = self.collect(&states, to).await?;
         let is_published = self.is_published();
         let mut report = CarryReport::new(dry_run, self.catalogs, report);
         report.complete = is_published && report.images.missing.is_empty();
@@ -89,6 +87,7 @@ impl PublishedSet<'_> {
         }
         if !dry_run {
             remove_partial(&images_folder);
+            let names: Vec<CatalogName> = states.iter().map(|state| state.name().clone()).collect();
             let archive = sync::archive_into(self.store, &names, folder, SystemTime::now()).await?;
             write_folder(folder, &archive, images, &report)?;
             report.archive = Some(archive);
@@ -107,10 +106,10 @@ impl PublishedSet<'_> {
     /// A store that cannot be read, and manifests that cannot be written. An image or a catalog that
     /// fails is in the report.
     pub async fn offer(self, site: &CarrySite<'_>) -> anyhow::Result<CarryReport<Report>> {
-        let names = self.names().await?;
-        let states = site.states(&names).await?;
+        let states = self.states().await?;
+        site.say_store(&states).await?;
         let to = ImagePlace::Target(&site.place.registry);
-        let CollectedImages { images, report } = self.collect(&names, to).await?;
+        let CollectedImages { images, report } = self.collect(&states, to).await?;
         let is_published = self.is_published();
         let mut report = CarryReport::new(site.tools.dry_run, self.catalogs, report);
         report.rest.clone_from(&self.set.rest);
@@ -125,29 +124,26 @@ impl PublishedSet<'_> {
         reports.all(|report| report.outcome.is_success())
     }
 
-    /// Returns the names of the catalogs that are published, also by an earlier run.
-    async fn names(&self) -> anyhow::Result<Vec<CatalogName>> {
-        let mut names = Vec::new();
+    /// Returns the states of the catalogs that are published, also by an earlier run.
+    async fn states(&self) -> anyhow::Result<Vec<CatalogState>> {
+        let mut states = Vec::new();
         for catalog in &self.set.catalogs {
-            if published::find(&self.store, &catalog.name).await?.is_some() {
-                names.push(catalog.name.clone());
-            }
+            let published = published::find(&self.store, &catalog.name).await?;
+            states.extend(published.map(CatalogState::of));
         }
-        anyhow::ensure!(!names.is_empty(), "no catalog could be composed");
-        Ok(names)
+        anyhow::ensure!(!states.is_empty(), "no catalog could be composed");
+        Ok(states)
     }
 
     /// Copies the images that the catalogs need, and the additional ones.
     async fn collect(
         &self,
-        names: &[CatalogName],
+        states: &[CatalogState],
         to: ImagePlace<'_>,
     ) -> anyhow::Result<CollectedImages> {
         let mut needs = RequiredImages::default();
-        for name in names {
-            let state = published::state(&self.store, name).await?;
-            let snapshot = published::snapshot(&state).await?;
-            needs.merge(required_images(&state, &snapshot).await?);
+        for state in states {
+            needs.merge(state.images(&self.store).await?);
         }
         self.tools.collect(self.set, &needs, to).await
     }
@@ -177,11 +173,12 @@ impl CarrySite<'_> {
         }
         let target = &self.place.registry;
         let images = &carried.images;
-        let names: Vec<CatalogName> = catalogs
-            .iter()
-            .map(|report| report.catalog.clone())
-            .collect();
-        let states = self.states(&names).await?;
+        let mut states = Vec::new();
+        for report in &catalogs {
+            let published = published::state(&self.store, &report.catalog).await?;
+            states.push(CatalogState::of(published));
+        }
+        self.say_store(&states).await?;
         if let Some(first) = states.first().filter(|_| !self.tools.dry_run) {
             let is_sparse = images.iter().any(CarriedImage::is_sparse);
             let repository = first.repository();
@@ -200,21 +197,15 @@ impl CarrySite<'_> {
         Ok(report)
     }
 
-    /// Returns the published states of catalogs. Says which store has them, and which catalogs are new in
-    /// it though the registry has them.
-    async fn states(&self, names: &[CatalogName]) -> anyhow::Result<Vec<CatalogState>> {
+    /// Says which store has the catalogs, and which of them are new in it though the registry has
+    /// them.
+    async fn say_store(&self, states: &[CatalogState]) -> anyhow::Result<()> {
         let store = self.store_place.shown();
         print_done(&format!("the store of the site is {store}"))?;
-        let mut states = Vec::new();
-        for name in names {
-            let published = published::state(&self.store, name).await?;
-            states.push(CatalogState::of(published));
-        }
         let access = &self.tools.access;
         access
-            .note_other_store(&self.place.registry, &states, &self.known, self.store_place)
-            .await?;
-        Ok(states)
+            .note_other_store(&self.place.registry, states, &self.known, self.store_place)
+            .await
     }
 
     /// Offers catalogs whose images were copied, and completes the report.
