@@ -4,7 +4,7 @@ set -e
 case ${1:-} in
   remove | 0)
     if [ -d /run/systemd/system ]; then
-      systemctl disable --now catalog-mirror.service catalog-mirror-serve.service catalog-mirror-sync.timer
+      systemctl disable --now catalog-mirror.service catalog-mirror-serve.service catalog-mirror-sync.timer catalog-mirror-sync.service
     fi
     ;;
 esac
