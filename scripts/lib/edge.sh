@@ -14,7 +14,7 @@ use_worker() {
   need_debian clang=clang llvm-ar=llvm
   target=$(target_folder)/wasm
   need_rust_target wasm32-unknown-unknown
-  CARGO_TARGET_DIR=$target cargo build "${WORKER_BUILD[@]}" &&
+  with_flags -- env CARGO_TARGET_DIR="$target" cargo build "${WORKER_BUILD[@]}" &&
     "$WASM_BINDGEN" --target web --no-typescript --out-dir "$1" "$target/wasm32-unknown-unknown/lambda/edge.wasm" ||
     die "the Worker does not build"
 }
@@ -26,7 +26,7 @@ need_wasm_bindgen() {
   version=$(cargo metadata --locked --format-version 1 --manifest-path "$ROOT/Cargo.toml" | jq -r '.packages[] | select(.name == "wasm-bindgen").version')
   folder=$CACHE/wasm-bindgen-$version
   WASM_BINDGEN=$folder/bin/wasm-bindgen
-  [[ -x $WASM_BINDGEN ]] || CARGO_PROFILE_RELEASE_OPT_LEVEL=0 cargo install --quiet --no-default-features --root "$folder" "wasm-bindgen-cli@$version"
+  [[ -x $WASM_BINDGEN ]] || CARGO_PROFILE_RELEASE_OPT_LEVEL=0 cargo install --locked --quiet --no-default-features --root "$folder" "wasm-bindgen-cli@$version"
 }
 
 # start_worker MODULES STORE [VARIABLE=VALUE...]: URL, WORKER_LOG and WORKER_PID (of workerd) are set afterwards.

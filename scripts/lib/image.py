@@ -24,6 +24,15 @@ LAYER = "application/vnd.oci.image.layer.v1.tar+gzip"
 USER, GROUP = 65532, 0
 
 
+def gzipped(data):
+    """Compresses a layer; every runtime reads gzip. The header has no name and no time, and with any version of Python the same system:
+    that of gzip.compress differs."""
+    written = io.BytesIO()
+    with gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=written, mtime=0) as file:
+        file.write(data)
+    return written.getvalue()
+
+
 def tar_of(files, program, folder, epoch):
     """Returns a tar archive. Names are sorted and times equal, so the archive depends on nothing else than the files."""
     # Modes of the folders that are not 0755 and root's: whatever user runs the program, it may write there.
@@ -67,8 +76,7 @@ def add_image(layout, architecture, options):
     files = {path.lstrip("/"): pathlib.Path(source.replace("ARCH", architecture)).read_bytes() for source, path in [options.program, *options.file]}
     labels = dict(options.label)
     tar = tar_of(files, options.program[1].lstrip("/"), options.folder, options.epoch)
-    # Without a name and a time. Every runtime reads gzip.
-    layer = layout.add(LAYER, gzip.compress(tar, compresslevel=9, mtime=0))
+    layer = layout.add(LAYER, gzipped(tar))
     config = layout.add(CONFIG, {
         "architecture": architecture, "os": "linux", "created": labels["org.opencontainers.image.created"],
         "config": {
