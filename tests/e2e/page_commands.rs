@@ -31,6 +31,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("/releases/download/", "scripts/checks/packages.sh"),
     ("sha256sum --check", "scripts/checks/packages.sh"),
     ("cosign ", "scripts/checks/packages.sh"),
+    ("gh attestation", "users of GitHub, who keeps attestations"),
     ("kubectl create", "scripts/checks/kubernetes.sh"),
     ("kubectl apply -k", "scripts/checks/kubernetes.sh"),
     ("kubectl apply -f manifests/", "tests of carry"),
