@@ -4,6 +4,7 @@ set -e
 if command -v systemd-sysusers >/dev/null; then systemd-sysusers catalog-mirror.conf; fi
 if [ -d /run/systemd/system ]; then
   systemctl daemon-reload
-  # What runs goes on with the new program. After a first installation nothing runs.
-  systemctl try-restart catalog-mirror.service catalog-mirror-serve.service
+  # What runs goes on with the new program. After a first installation nothing runs. A service that does not start is no failure of the
+  # installation.
+  systemctl try-restart catalog-mirror.service catalog-mirror-serve.service || true
 fi
