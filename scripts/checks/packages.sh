@@ -146,7 +146,18 @@ by_deb() {
   first_answer deb catalog-mirror "$begin"
   files_of_package deb
   is "deb: it needs no other package" "$(dpkg-deb --field "$deb" Depends)" ""
+  # A stand-in says what systemd would be told.
+  mkdir -p "$ROOTFS/run/systemd/system"
+  printf '#!/bin/sh\necho "$*" >>/tmp/told\n' >"$ROOTFS/bin/systemctl"
+  chmod +x "$ROOTFS/bin/systemctl"
+  echo '# mine' >>"$ROOTFS/etc/catalog-mirror/catalogs.yaml"
+  succeeds "deb: dpkg updates it" dpkg --root "$ROOTFS" --install "$ROOTFS/release/$(basename "$deb")"
+  is "deb: an update keeps the settings" "$(tail -1 "$ROOTFS/etc/catalog-mirror/catalogs.yaml")" "# mine"
+  is "deb: and starts what runs again" "$(cat "$ROOTFS/tmp/told")" "daemon-reload
+try-restart catalog-mirror.service catalog-mirror-serve.service"
   succeeds "deb: dpkg removes it" dpkg --root "$ROOTFS" --remove catalog-mirror
+  matches "deb: and stops all of it" "$(cat "$ROOTFS/tmp/told")" \
+    'disable --now catalog-mirror.service catalog-mirror-serve.service catalog-mirror-sync.timer catalog-mirror-sync.service'
   is "deb: and the settings stay" "$(cd "$ROOTFS" && ls usr/bin/catalog-mirror etc/catalog-mirror/catalogs.yaml 2>/dev/null)" etc/catalog-mirror/catalogs.yaml
 }
 
@@ -161,7 +172,11 @@ by_rpm() {
   files_of_package rpm
   # /bin/sh runs its scripts; what rpm itself can do is no package.
   is "rpm: it needs no other package" "$(rpm --query --requires --package "$rpm" 2>/dev/null | grep -v -e '^rpmlib(' -e '^/bin/sh$' -e '^config(')" ""
+  echo '# mine' >>"$ROOTFS/etc/catalog-mirror/catalogs.yaml"
+  succeeds "rpm: rpm updates it" rpm --root "$ROOTFS" --upgrade --force --ignorearch --nosignature --nodeps "$ROOTFS/release/$(basename "$rpm")"
+  is "rpm: an update keeps the settings" "$(tail -1 "$ROOTFS/etc/catalog-mirror/catalogs.yaml")" "# mine"
   succeeds "rpm: rpm removes it" rpm --root "$ROOTFS" --erase catalog-mirror
+  is "rpm: and keeps changed settings under another name" "$(cd "$ROOTFS/etc/catalog-mirror" && ls)" catalogs.yaml.rpmsave
 }
 
 # The container has no privileges, and a root that it cannot write.
