@@ -3,10 +3,9 @@
 
 # Programs for musl are static. Where the compiler has no musl, a program needs glibc as old as that of Red Hat 8.
 GLIBC=2.28
-declare -gA TARGETS=([amd64]=x86_64-unknown-linux-musl [arm64]=aarch64-unknown-linux-musl
-  [ppc64le]=powerpc64le-unknown-linux-gnu [s390x]=s390x-unknown-linux-gnu)
+declare -gA TARGETS=([amd64]=x86_64-unknown-linux-musl [arm64]=aarch64-unknown-linux-musl [s390x]=s390x-unknown-linux-gnu)
 # The logarithm of the largest page of a kernel, which is 64 kB on some. The allocator stops where pages are larger than it was compiled for.
-declare -gA PAGES=([amd64]=12 [arm64]=16 [ppc64le]=16 [s390x]=12)
+declare -gA PAGES=([amd64]=12 [arm64]=16 [s390x]=12)
 
 # with_flags FLAG... -- COMMAND...: cargo under these flags of rustc, in place of RUSTFLAGS. Names of folders are in the texts of panics, so
 # they are written otherwise.
