@@ -20,13 +20,13 @@ use_worker() {
 }
 WORKER_BUILD=(--manifest-path "$ROOT/Cargo.toml" --locked --quiet --profile lambda --package edge --target wasm32-unknown-unknown)
 
-# The tool must have the version of the library. It is not optimised: it runs for a second.
+# The tool must have the version of the library. It is not optimised: it runs for a second. Not every registry has all of its lock.
 need_wasm_bindgen() {
   local version folder
   version=$(cargo metadata --locked --format-version 1 --manifest-path "$ROOT/Cargo.toml" | jq -r '.packages[] | select(.name == "wasm-bindgen").version')
   folder=$CACHE/wasm-bindgen-$version
   WASM_BINDGEN=$folder/bin/wasm-bindgen
-  [[ -x $WASM_BINDGEN ]] || CARGO_PROFILE_RELEASE_OPT_LEVEL=0 cargo install --locked --quiet --no-default-features --root "$folder" "wasm-bindgen-cli@$version"
+  [[ -x $WASM_BINDGEN ]] || CARGO_PROFILE_RELEASE_OPT_LEVEL=0 cargo install --quiet --no-default-features --root "$folder" "wasm-bindgen-cli@$version"
 }
 
 # start_worker MODULES STORE [VARIABLE=VALUE...]: URL, WORKER_LOG and WORKER_PID (of workerd) are set afterwards.
