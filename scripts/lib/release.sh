@@ -223,8 +223,8 @@ check_files() {
   provenance check
 }
 
-# run_cosign WHAT ARGUMENT...: WHAT is what has failed if it fails.
-run_cosign() { cosign "${@:2}" >"$WORK/cosign.log" 2>&1 || die "$1: $(tail -3 "$WORK/cosign.log")"; }
+# run_cosign WHAT ARGUMENT...: WHAT is what has failed if it fails. By default cosign compares no file of more than 128 MiB with a statement.
+run_cosign() { COSIGN_MAX_ATTACHMENT_SIZE=1GB cosign "${@:2}" >"$WORK/cosign.log" 2>&1 || die "$1: $(tail -3 "$WORK/cosign.log")"; }
 
 # check_key: before hours of building. $WORK/cosign.pub is the public key afterwards.
 check_key() {
