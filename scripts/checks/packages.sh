@@ -155,8 +155,7 @@ by_deb() {
   echo '# mine' >>"$ROOTFS/etc/catalog-mirror/catalogs.yaml"
   succeeds "deb: dpkg updates it" dpkg --root "$ROOTFS" --install "$ROOTFS/release/$(basename "$deb")"
   is "deb: an update keeps the settings" "$(tail -1 "$ROOTFS/etc/catalog-mirror/catalogs.yaml")" "# mine"
-  is "deb: and starts what runs again" "$(cat "$ROOTFS/tmp/told")" "daemon-reload
-try-restart catalog-mirror.service catalog-mirror-serve.service"
+  is "deb: and starts what runs again" "$(tail -1 "$ROOTFS/tmp/told")" "try-restart catalog-mirror.service catalog-mirror-serve.service"
   succeeds "deb: dpkg removes it" dpkg --root "$ROOTFS" --remove catalog-mirror
   matches "deb: and stops all of it" "$(cat "$ROOTFS/tmp/told")" \
     'disable --now catalog-mirror.service catalog-mirror-serve.service catalog-mirror-sync.timer catalog-mirror-sync.service'
