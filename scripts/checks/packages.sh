@@ -48,6 +48,7 @@ twice() {
   changed "a changed file with its hash" "other files or hashes: catalog-mirror.yaml" 'echo more >>catalog-mirror.yaml' sums
   changed "one file more" "other files or hashes: evil.provenance.json" 'echo {} >evil.provenance.json' sums
   changed "a statement of another commit" "but this checkout" 'sed -i "s/gitCommit\": \"./gitCommit\": \"x/" *.provenance.json' sums
+  changed "a statement that says a thing twice" "its bytes are not those" 'sed -i "1s/{/{\"_type\": \"other\",/" *.provenance.json' sums
   changed "a statement of another builder" "but this checkout" 'sed -i "s/blob.main.scripts/elsewhere/" *.provenance.json' sums
   succeeds "what was not changed is checked, and signed by another run" run_release --made "$WORK/again" --key "$KEY"
   is "a second run has the same bytes, but for the signatures" \
